@@ -1,0 +1,214 @@
+"""The one tree of errors. Each has a stable code, says whether a retry may help, and ends in a hint.
+
+LakebedError
+├── InvalidInput            bad names, schemas, expressions, settings, URIs, rows; nothing was written
+│   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
+│   ├── SchemaMismatch  UnreadableInput  UnsupportedFeature
+├── NotFound                LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
+├── AlreadyExists           LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
+├── CommitError             CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch  TransactionClosed
+├── PublishError            ForeignCommit
+├── DatabaseError           DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer  UpgradeRequired
+├── StorageError            ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
+├── Forbidden
+└── MissingExtra            an optional library is not installed
+"""
+
+from typing import ClassVar
+
+
+class LakebedError(Exception):
+    """Root of every error lakebed raises: `code` is stable, `hint` says what to do next."""
+
+    code: ClassVar[str] = "ERROR"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "", **context: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.context = context
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process boundaries (workers, executors) with everything they know.
+        return _rebuild, (type(self), self.message, self.hint, self.context)
+
+
+def _rebuild(
+    kind: type[LakebedError], message: str, hint: str, context: dict[str, object]
+) -> LakebedError:
+    return kind(message, hint=hint, **context)
+
+
+class InvalidInput(LakebedError):
+    code = "INVALID_INPUT"
+
+
+class InvalidName(InvalidInput):
+    code = "INVALID_NAME"
+
+
+class InvalidSchema(InvalidInput):
+    code = "INVALID_SCHEMA"
+
+
+class InvalidExpression(InvalidInput):
+    code = "INVALID_EXPRESSION"
+
+
+class InvalidSetting(InvalidInput):
+    code = "INVALID_SETTING"
+
+
+class InvalidUri(InvalidInput):
+    code = "INVALID_URI"
+
+
+class SchemaMismatch(InvalidInput):
+    """Rows do not fit the table; `context` names the column and, where known, the row."""
+
+    code = "SCHEMA_MISMATCH"
+
+
+class UnreadableInput(InvalidInput):
+    code = "UNREADABLE_INPUT"
+
+
+class UnsupportedFeature(InvalidInput):
+    code = "UNSUPPORTED_FEATURE"
+
+
+class NotFound(LakebedError):
+    code = "NOT_FOUND"
+
+
+class LakeNotFound(NotFound):
+    code = "LAKE_NOT_FOUND"
+
+
+class NamespaceNotFound(NotFound):
+    code = "NAMESPACE_NOT_FOUND"
+
+
+class TableNotFound(NotFound):
+    code = "TABLE_NOT_FOUND"
+
+
+class VersionNotFound(NotFound):
+    code = "VERSION_NOT_FOUND"
+
+
+class AlreadyExists(LakebedError):
+    code = "ALREADY_EXISTS"
+
+
+class LakeExists(AlreadyExists):
+    code = "LAKE_EXISTS"
+
+
+class NamespaceExists(AlreadyExists):
+    code = "NAMESPACE_EXISTS"
+
+
+class NamespaceNotEmpty(AlreadyExists):
+    code = "NAMESPACE_NOT_EMPTY"
+
+
+class TableExists(AlreadyExists):
+    code = "TABLE_EXISTS"
+
+
+class CommitError(LakebedError):
+    code = "COMMIT_ERROR"
+
+
+class CommitConflict(CommitError):
+    """Another commit came first and ours cannot follow it; nothing was written."""
+
+    code = "COMMIT_CONFLICT"
+    retryable = True
+
+
+class CommitUnknown(CommitError):
+    """The connection was lost while committing: the commit may or may not have happened."""
+
+    code = "COMMIT_UNKNOWN"
+    retryable = True
+
+
+class NoChanges(CommitError):
+    code = "NO_CHANGES"
+
+
+class IdempotencyMismatch(CommitError):
+    code = "IDEMPOTENCY_MISMATCH"
+
+
+class TransactionClosed(CommitError):
+    code = "TRANSACTION_CLOSED"
+
+
+class PublishError(LakebedError):
+    code = "PUBLISH_ERROR"
+    retryable = True
+
+
+class ForeignCommit(PublishError):
+    """A file we did not write stands where our next version belongs; it is never overwritten."""
+
+    code = "FOREIGN_COMMIT"
+    retryable = False
+
+
+class DatabaseError(LakebedError):
+    code = "DATABASE_ERROR"
+
+
+class DatabaseUnavailable(DatabaseError):
+    code = "DATABASE_UNAVAILABLE"
+    retryable = True
+
+
+class DatabaseLocked(DatabaseError):
+    code = "DATABASE_LOCKED"
+    retryable = True
+
+
+class DatabaseCorrupt(DatabaseError):
+    code = "DATABASE_CORRUPT"
+
+
+class DatabaseNewer(DatabaseError):
+    code = "DATABASE_NEWER"
+
+
+class UpgradeRequired(DatabaseError):
+    code = "UPGRADE_REQUIRED"
+
+
+class StorageError(LakebedError):
+    code = "STORAGE_ERROR"
+
+
+class ObjectMissing(StorageError):
+    code = "OBJECT_MISSING"
+
+
+class StorageFull(StorageError):
+    code = "STORAGE_FULL"
+
+
+class StorageReadOnly(StorageError):
+    code = "STORAGE_READ_ONLY"
+
+
+class DataCorrupt(StorageError):
+    code = "DATA_CORRUPT"
+
+
+class Forbidden(LakebedError):
+    code = "FORBIDDEN"
+
+
+class MissingExtra(LakebedError):
+    code = "MISSING_EXTRA"
