@@ -1,0 +1,1 @@
+"""Catalog, commit loop, planning, outbox: decisions in pure functions, effects in one place."""

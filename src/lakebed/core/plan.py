@@ -1,0 +1,19 @@
+"""A plan: which files of which version to read, and how. One plan feeds every engine."""
+
+from dataclasses import dataclass
+
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import LiveFile
+from lakebed.model.ids import Version
+from lakebed.model.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    root: str  # the table's root, relative to the warehouse
+    version: Version
+    schema: Schema  # the schema to read as; files are matched to it by field id
+    columns: tuple[str, ...]  # top-level columns to return, in this order
+    predicate: Predicate | None  # bound; engines apply it to every row
+    files: tuple[LiveFile, ...]
+    pruned: int  # files left out because no row of theirs can match

@@ -1,0 +1,1 @@
+"""Engines read plans and write data files; they never commit."""

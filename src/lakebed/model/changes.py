@@ -1,0 +1,98 @@
+"""What a commit does to one table, as values, and what must hold for it to follow other commits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import DataFile
+from lakebed.model.ids import FileId, SchemaId, TableId, Version
+from lakebed.model.names import TableName
+from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Version 0: a table appears, with or without data. `location` is decided at commit time."""
+
+    name: TableName
+    uuid: str
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: Mapping[str, str]
+    formats: tuple[str, ...]
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFiles:
+    files: tuple[DataFile, ...]
+    schema_id: SchemaId  # the schema the files were written under
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFiles:
+    """`reads` says which rows the decision rests on; None when it rests on the named files alone."""
+
+    file_ids: tuple[FileId, ...]
+    reads: Predicate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetSchema:
+    schema: Schema
+    last_column_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    changed: Mapping[str, str]
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetFormats:
+    formats: tuple[str, ...]
+
+
+Change = CreateTable | AppendFiles | RemoveFiles | SetSchema | SetProperties | SetFormats
+METADATA_CHANGES = (SetSchema, SetProperties, SetFormats)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """All changes of one commit to one table, decided while looking at `base`."""
+
+    table_id: TableId | None  # None: the first change is CreateTable
+    base: Version | None
+    operation: str
+    changes: tuple[Change, ...]
+    app_transaction: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedSince:
+    """Requirement: no commit after `version` in a table that a serializable transaction read."""
+
+    table_id: TableId
+    version: Version
+
+
+Requirement = UnchangedSince
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One commit over one or several tables."""
+
+    transaction_id: str
+    author: str
+    message: str | None
+    isolation: str  # write_serializable | serializable
+    tables: tuple[TableChanges, ...]
+    requirements: tuple[Requirement, ...] = ()
+    principal: str = "owner"
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    summary_extra: Mapping[str, str] | None = None

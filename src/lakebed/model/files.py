@@ -1,0 +1,110 @@
+"""Data files and their column statistics; the statistics travel in one compact value."""
+
+import base64
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from lakebed.model.ids import FieldId, FileId, SpecId, Version
+from lakebed.model.types import DecimalType, FixedType, Primitive, Stored, Type
+
+# Longer text and binary bounds are cut to this many characters or bytes, the upper one rounded up.
+BOUND_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Of one leaf field in one file. A bound is None when unknown; NaN never counts into bounds."""
+
+    value_count: int
+    null_count: int | None = None
+    nan_count: int | None = None
+    size_bytes: int | None = None
+    lower: Stored | None = None
+    upper: Stored | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """An immutable Parquet file; `path` is relative to the table's root."""
+
+    path: str
+    size_bytes: int
+    record_count: int
+    spec_id: SpecId
+    partition: tuple[Stored | None, ...]
+    stats: Mapping[FieldId, ColumnStats]
+    sort_order_id: int = 0
+    split_offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file with its place in a table's history."""
+
+    id: FileId
+    file: DataFile
+    added_version: Version
+    removed_version: Version | None
+    sequence_number: int
+    first_row_id: int | None
+
+
+def to_plain(value: Stored | None) -> Any:
+    """A stored value as a JSON value; exact for every type."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def from_plain(kind: Type, plain: Any) -> Stored | None:
+    if plain is None:
+        return None
+    match kind:
+        case DecimalType():
+            return Decimal(plain)
+        case FixedType() | Primitive("binary" | "uuid"):
+            return base64.b64decode(plain)
+        case Primitive("float" | "double"):
+            return float(plain)
+        case _:
+            return plain  # type: ignore[no-any-return]  # JSON gave bool, int or str
+
+
+def stats_to_plain(stats: Mapping[FieldId, ColumnStats]) -> list[list[Any]]:
+    return [
+        [
+            field_id,
+            s.value_count,
+            s.null_count,
+            s.nan_count,
+            s.size_bytes,
+            to_plain(s.lower),
+            to_plain(s.upper),
+        ]
+        for field_id, s in stats.items()
+    ]
+
+
+def stats_from_plain(
+    plain: list[list[Any]], types: Mapping[int, Type]
+) -> dict[FieldId, ColumnStats]:
+    """`types` gives the type of every leaf id the table ever had; unknown ids are skipped."""
+    return {
+        FieldId(field_id): ColumnStats(
+            values,
+            nulls,
+            nans,
+            size,
+            from_plain(types[field_id], low),
+            from_plain(types[field_id], up),
+        )
+        for field_id, values, nulls, nans, size, low, up in plain
+        if field_id in types
+    }

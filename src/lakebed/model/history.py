@@ -1,0 +1,83 @@
+"""What a table's history is made of: states, commits and snapshots."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakebed.model.ids import SnapshotId, StateId, TableId, Version
+from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+
+DELTA = "delta"
+ICEBERG = "iceberg"
+FORMATS = (DELTA, ICEBERG)
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table's metadata at some versions: immutable; a commit that changes it makes a new one."""
+
+    id: StateId
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    properties: Mapping[str, str]
+    formats: tuple[str, ...]
+    last_column_id: int
+    last_partition_id: int
+    iceberg_version: int  # 2, or 3 once something needs it
+    delta_mapping: bool  # column mapping, once on, stays on
+    delta_partitioned: bool  # shown partitioned in Delta; once off, stays off
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An Iceberg snapshot; a commit makes none, one or several."""
+
+    id: SnapshotId
+    version: Version
+    ordinal: int
+    sequence_number: int
+    parent_id: SnapshotId | None
+    time_ms: int
+    operation: str  # Iceberg's word: append, overwrite, delete, replace
+    summary: Mapping[str, str]
+    schema_id: int
+    first_row_id: int | None = None
+    added_rows: int | None = None
+    manifest_list: str | None = None  # set when published
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One version of a table as the rows keep it."""
+
+    table_id: TableId
+    version: Version
+    time_ms: int
+    operation: str  # create, append, overwrite, delete, alter
+    state_id: StateId
+    author: str
+    message: str | None
+    transaction_id: str
+    blind_append: bool
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    app_transaction: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a write returns."""
+
+    table: str
+    version: int
+    time_ms: int
+    operation: str
+    transaction_id: str
+    summary: Mapping[str, Any]
+    published: bool = True
+    reason: str | None = None  # why it is not published
+    replayed: bool = (
+        False  # this answer was given before: idempotency key or application transaction
+    )

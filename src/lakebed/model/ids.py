@@ -1,0 +1,15 @@
+"""Identifiers that must not be mixed up."""
+
+from typing import NewType
+
+TableId = NewType("TableId", int)
+FileId = NewType("FileId", int)
+FieldId = NewType("FieldId", int)
+SchemaId = NewType("SchemaId", int)
+SpecId = NewType("SpecId", int)
+SortOrderId = NewType("SortOrderId", int)
+StateId = NewType("StateId", int)
+SnapshotId = NewType("SnapshotId", int)
+Version = NewType("Version", int)
+
+MAIN_LINE = 0

@@ -1,0 +1,103 @@
+"""Names of namespaces, tables and columns: what is allowed, and why the rest is refused."""
+
+from dataclasses import dataclass
+
+from lakebed.model.errors import InvalidName
+
+_MAX_BYTES = 255
+# Iceberg's metadata columns: a user column of that name could not be told apart from them.
+_RESERVED_COLUMNS = frozenset(
+    {
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableName:
+    namespace: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join((*self.namespace, self.name))
+
+
+def parse_table_name(text: str) -> TableName:
+    parts = _split(text, "table")
+    if len(parts) < 2:
+        raise InvalidName(
+            f"table name {text!r} has no namespace",
+            hint="write NAMESPACE.TABLE, for example sales.orders",
+            name=text,
+        )
+    return TableName(parts[:-1], parts[-1])
+
+
+def parse_namespace(text: str) -> tuple[str, ...]:
+    return _split(text, "namespace")
+
+
+def check_column_name(name: str) -> None:
+    _check_part(name, "column")
+    if "." in name:
+        raise InvalidName(
+            f"column name {name!r} contains a dot",
+            hint="a dot separates nested fields; use another character",
+            name=name,
+        )
+    if name.lower() in _RESERVED_COLUMNS:
+        raise InvalidName(
+            f"column name {name!r} is reserved by Iceberg", hint="choose another name", name=name
+        )
+
+
+def _split(text: str, what: str) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise InvalidName(f"{what} name must be text, not {type(text).__name__}", hint="pass a str")
+    parts = tuple(text.split("."))
+    for part in parts:
+        _check_part(part, what)
+        if "/" in part or "\\" in part:
+            raise InvalidName(
+                f"{what} name {text!r} contains a slash",
+                hint="separate namespace levels with dots",
+                name=text,
+            )
+        if part.lower() in ("%2e", "%2e%2e", ".%2e", "%2e."):
+            raise InvalidName(
+                f"{what} name {text!r} reads as a path", hint="choose another name", name=text
+            )
+    return parts
+
+
+def _check_part(part: str, what: str) -> None:
+    if not part or part != part.strip():
+        raise InvalidName(
+            f"{what} name {part!r} is empty or begins or ends with white space",
+            hint="give every level a name without surrounding spaces",
+            name=part,
+        )
+    if any(ord(c) < 32 or ord(c) == 127 for c in part):
+        raise InvalidName(
+            f"{what} name {part!r} contains a control character",
+            hint="use printable characters",
+            name=part,
+        )
+    try:
+        size = len(part.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidName(
+            f"{what} name {part!r} is not valid Unicode", hint="use valid characters", name=part
+        ) from None
+    if size > _MAX_BYTES:
+        raise InvalidName(
+            f"{what} name of {size} bytes is too long (at most {_MAX_BYTES})",
+            hint="choose a shorter name",
+            name=part,
+        )

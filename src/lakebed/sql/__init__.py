@@ -1,0 +1,1 @@
+"""SQL text in; predicates out. Sole owner of sqlglot."""
