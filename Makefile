@@ -1,0 +1,68 @@
+# Every target sets up what it needs; plain `make` lists them.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+DUCKDB155 := .venv-duckdb155
+export PYTHON ?= python3
+export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
+
+PYTEST := $(BIN)/python -m pytest -n 2
+WITH_SERVERS := $(BIN)/python scripts/test-env run --
+
+.PHONY: help setup demo check lint format test interop faults docs build clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: $(VENV)/.ready ## make .venv with the package and everything the checks need
+
+demo: $(VENV)/.ready ## run the demonstration on a throw-away lake
+	$(BIN)/python examples/demo.py
+
+check: lint ## format, lint, types, layers and the fast tests (under 2 minutes)
+	$(PYTEST) -m "not (postgres or interop or faults or slow)"
+
+lint: $(VENV)/.ready ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready ## format and repair what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint $(DUCKDB155)/.ready ## everything
+	$(WITH_SERVERS) $(PYTEST)
+
+interop: $(VENV)/.ready $(DUCKDB155)/.ready ## other engines read what we publish
+	$(WITH_SERVERS) $(PYTEST) -m interop
+
+faults: $(VENV)/.ready ## a crash at every named step, then a check
+	$(WITH_SERVERS) $(PYTEST) -m faults
+
+docs: $(VENV)/.ready ## write the generated pages and the list of public names, then test the docs
+	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python tests/test_public_api.py
+	$(BIN)/python -m pytest tests/test_docs.py tests/test_public_api.py
+
+build: $(VENV)/.ready ## build the wheel into dist/
+	$(BIN)/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+clean: ## remove environments, caches and build results
+	rm -rf $(VENV) $(DUCKDB155) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+
+# Stamps: an environment is made again only when what it is made from changes.
+$(VENV)/.ready: pyproject.toml scripts/make-venv
+	scripts/make-venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# DuckDB's Iceberg and Delta readers come as wheels for 1.5.5 only: an environment of their own.
+$(DUCKDB155)/.ready: tests/interop/requirements-duckdb155.txt scripts/make-venv
+	scripts/make-venv $(DUCKDB155)
+	$(DUCKDB155)/bin/python -m pip install --quiet --requirement $<
+	touch $@

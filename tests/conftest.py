@@ -1,0 +1,54 @@
+"""What all tests share: markers given by place, and a PostgreSQL schema of one's own."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+POSTGRES = "LAKEBED_TEST_POSTGRES"
+SUITES = ("interop", "faults")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the markers given here
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for suite in SUITES:
+            if REPO / "tests" / suite in item.path.parents:
+                item.add_marker(suite)
+        if "postgres_url" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> str:
+    """The server to test with; it is an error, never a skip, when there is none."""
+    server = os.environ.get(POSTGRES) or _named_in(".env") or _named_in(".test-env/env")
+    if not server:
+        pytest.fail(f"no PostgreSQL: run `scripts/test-env start` or set {POSTGRES}", pytrace=False)
+    return server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The URL of a fresh, empty schema, dropped after the test."""
+    import psycopg
+    from psycopg import sql
+
+    schema = f"t_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    yield f"{postgres_server}{'&' if '?' in postgres_server else '?'}schema={schema}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+
+
+def _named_in(file: str) -> str | None:
+    path = REPO / file
+    for line in path.read_text().splitlines() if path.exists() else []:
+        name, _, value = line.partition("=")
+        if name.strip() == POSTGRES:
+            return value.strip()
+    return None
