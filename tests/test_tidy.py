@@ -6,6 +6,7 @@ A limit once met never loosens: lower it when the code allows, never raise it.
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,7 @@ IMPORTS_LATE = (  # optional parts and lazy public names
     "lakebed/engines/__init__.py",
     "lakebed/__init__.py",
 )
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 ENTRY_POINTS = {"lakebed", "lakebed.__main__", "lakebed.cli.main"}
 MARKER = re.compile(r"\b(?:T[O]DO|FIX[M]E|H[A]CK)\b(?!.*#\d+)")  # brackets hide it from itself
 
@@ -80,6 +82,14 @@ def test_imports_stand_at_the_top(name: str) -> None:
     assert not late or name.startswith(IMPORTS_LATE)
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_posix_only_modules_are_guarded(name: str) -> None:
+    """Under `if sys.platform …` or `try`, so that the package can be imported everywhere."""
+    plain = {target for node in TREES[name].body for target in own_imports(node)}
+
+    assert plain & POSIX_ONLY == set()
+
+
 def test_every_module_is_imported_by_another() -> None:
     imported = {target for name, tree in TREES.items() for target in imports(tree)}
 
@@ -90,8 +100,8 @@ def test_every_module_is_imported_by_another() -> None:
 
 def test_every_public_name_is_used() -> None:
     """A top-level function or class is used in the package, decorated, or public."""
-    words = re.findall(r"\w+", "\n".join(path.read_text() for path in MODULES.values()))
-    uses = {word: words.count(word) for word in set(words)}
+    texts = [path.read_text(encoding="utf-8") for path in MODULES.values()]
+    uses = Counter(word for text in texts for word in re.findall(r"\w+", text))
     definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
     unused = [
@@ -160,11 +170,15 @@ def module_name(name: str) -> str:
 
 def imports(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from own_imports(node)
+
+
+def own_imports(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def tracked() -> list[Path]:
