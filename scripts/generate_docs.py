@@ -38,7 +38,8 @@ def command_section(command: click.Command, path: str) -> str:
     context = click.Context(command, info_name=path)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     lines = [f"## {path}\n", f"{inspect.cleandoc(command.help or '')}\n", f"    {usage}\n"]
-    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
+    options = (option for option in command.params if isinstance(option, click.Option))
+    records = (option.get_help_record(context) for option in options)
     lines += [f"- `{record[0]}`: {record[1]}" for record in records if record]
     return "\n".join(lines).rstrip() + "\n"
 
