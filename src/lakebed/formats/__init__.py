@@ -1,0 +1,1 @@
+"""Table formats that lakebed publishes and imports."""

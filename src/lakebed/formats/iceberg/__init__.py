@@ -1,0 +1,1 @@
+"""Apache Iceberg: metadata, manifests, publishing and reading."""
