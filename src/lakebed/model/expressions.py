@@ -30,9 +30,30 @@ NEGATED: dict[Operator, Operator] = {
 }
 
 
+class TypedText(str):
+    """A literal written with its type, as in DATE '2024-01-31'; only unbound predicates hold one.
+
+    It is text so that the literals of bound predicates need no type of their own.
+    """
+
+    __slots__ = ("kind",)
+    kind: Scalar
+
+    def __new__(cls, text: str, kind: Scalar) -> "TypedText":
+        made = super().__new__(cls, text)
+        made.kind = kind
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedText) and self.kind == other.kind and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash((str(self), self.kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by path; bound once `field_id` and `type` are set."""
+    """A column by path; bound once `field_id` is set. `type` stays None for a nested column."""
 
     path: tuple[str, ...]
     field_id: FieldId | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from lakebed.model.ids import FieldId, FileId, SpecId, Version
+from lakebed.model.ids import FieldId, FileId, SnapshotId, SpecId, Version
 from lakebed.model.types import DecimalType, FixedType, Primitive, Stored, Type
 
 # Longer text and binary bounds are cut to this many characters or bytes, the upper one rounded up.
@@ -49,6 +49,7 @@ class LiveFile:
     added_version: Version
     removed_version: Version | None
     sequence_number: int
+    snapshot_id: SnapshotId  # the one that added it
     first_row_id: int | None
 
 

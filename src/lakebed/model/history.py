@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakebed.model.ids import SnapshotId, StateId, TableId, Version
+from lakebed.model.names import TableName
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 
@@ -81,3 +82,73 @@ class Commit:
     replayed: bool = (
         False  # this answer was given before: idempotency key or application transaction
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """A table's row: where it is, what it is now, and its counters."""
+
+    id: TableId
+    uuid: str
+    name: TableName
+    location: str  # its root, relative to the warehouse
+    write_mode: str
+    created_ms: int
+    version: Version
+    time_ms: int
+    state_id: StateId
+    snapshot_id: SnapshotId | None
+    last_sequence_number: int
+    next_file_id: int
+    next_row_id: int
+    live_files: int
+    live_rows: int
+    live_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """Something that has to be published still. `kind`: commit, start, checkpoint or purge."""
+
+    id: int
+    table_id: TableId
+    format: str
+    kind: str
+    version: Version
+    created_ms: int
+    attempts: int
+    next_ms: int
+    error_code: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRecord:
+    """A file that was published: for Delta `number` is the version, for Iceberg a counter."""
+
+    format: str
+    kind: str  # commit, checkpoint or metadata
+    number: int
+    version: Version
+    path: str  # relative to the table's root
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRecord:
+    """A published manifest: the files of one run of ids of one spec."""
+
+    id: int
+    path: str
+    size_bytes: int
+    digest: str
+    spec_id: int
+    sequence_number: int
+    min_sequence_number: int
+    snapshot_id: SnapshotId
+    counts: tuple[int, int, int, int, int, int]  # files added, existing, deleted; rows likewise
+    partitions: tuple[tuple[bool, bool | None, str | None, str | None], ...]  # bounds in hex
+    first_row_id: int | None
+    first_file_id: int
+    last_file_id: int

@@ -1,0 +1,153 @@
+"""What the rows say about one table, for publishers and checks. Reads only; each call is one view."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lakebed.meta import attachments, commits, files, outbox, publications, tables
+from lakebed.meta.store import Store, Tx
+from lakebed.model.files import LiveFile
+from lakebed.model.history import (
+    CommitRecord,
+    ManifestRecord,
+    OutboxRow,
+    PublicationRecord,
+    Snapshot,
+    TableHead,
+    TableState,
+)
+from lakebed.model.ids import StateId, TableId, Version
+from lakebed.model.partitioning import PartitionSpec
+from lakebed.model.schema import Schema
+from lakebed.model.types import is_scalar
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView:
+    """One version of a table and what its commit did."""
+
+    head: TableHead
+    commit: CommitRecord
+    state: TableState
+    previous: TableState | None  # the state before this commit; None at the first version
+    added: tuple[LiveFile, ...]
+    removed: tuple[LiveFile, ...]
+    snapshots: tuple[Snapshot, ...]
+
+
+def typing_of(tx: Tx, table_id: TableId) -> files.Typing:
+    """How to read a table's file rows back: types of all leaves it ever had, newest first."""
+    return _typing(tuple(tables.list_schemas(tx, table_id)), tuple(tables.list_specs(tx, table_id)))
+
+
+@lru_cache(maxsize=1024)
+def _typing(schemas: tuple[Schema, ...], specs: tuple[PartitionSpec, ...]) -> files.Typing:
+    newest = {f.id: f for schema in schemas for f in schema.walk()}
+    leaves = {i: f.type for i, f in newest.items() if is_scalar(f.type)}
+    everything = Schema(schemas[-1].id, tuple(newest.values()))
+    return files.Typing(leaves, {s.id: s.types(everything) for s in specs})
+
+
+class Ledger:
+    """Bound to a table; several readers may use one at once."""
+
+    def __init__(self, store: Store, table_id: TableId) -> None:
+        self._store = store
+        self.table_id = table_id
+
+    def head(self) -> TableHead | None:
+        with self._store.read() as tx:
+            return tables.get_table(tx, self.table_id)
+
+    def view(self, version: Version) -> VersionView:
+        with self._store.read() as tx:
+            head = tables.get_table(tx, self.table_id)
+            commit = commits.get_commit(tx, self.table_id, version)
+            assert head is not None and commit is not None, (self.table_id, version)
+            typing = typing_of(tx, self.table_id)
+            before = commits.get_commit(tx, self.table_id, Version(version - 1))
+            return VersionView(
+                head,
+                commit,
+                self._state(tx, commit.state_id),
+                self._state(tx, before.state_id) if before else None,
+                tuple(files.files_added(tx, self.table_id, version, typing)),
+                tuple(files.files_removed(tx, self.table_id, version, typing)),
+                tuple(commits.snapshots_of(tx, self.table_id, version)),
+            )
+
+    def _state(self, tx: Tx, state_id: StateId) -> TableState:
+        return tables.get_state(tx, self.table_id, state_id)
+
+    def state(self, state_id: StateId) -> TableState:
+        with self._store.read() as tx:
+            return self._state(tx, state_id)
+
+    def schemas(self) -> list[Schema]:
+        """Every schema the table ever had, oldest first."""
+        with self._store.read() as tx:
+            return tables.list_schemas(tx, self.table_id)
+
+    def specs(self) -> list[PartitionSpec]:
+        with self._store.read() as tx:
+            return tables.list_specs(tx, self.table_id)
+
+    def commits(self, limit: int) -> list[CommitRecord]:
+        """The newest ones, newest first."""
+        with self._store.read() as tx:
+            return commits.newest_commits(tx, self.table_id, limit)
+
+    def files_at(self, version: Version) -> list[LiveFile]:
+        with self._store.read() as tx:
+            return files.files_at(tx, self.table_id, version, typing_of(tx, self.table_id))
+
+    def files_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+        """Visible at a version, with ids from `first` to `last`: what a manifest holds."""
+        with self._store.read() as tx:
+            typing = typing_of(tx, self.table_id)
+            return files.files_in_run(tx, self.table_id, version, typing, first=first, last=last)
+
+    def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:
+        with self._store.read() as tx:
+            typing = typing_of(tx, self.table_id)
+            return files.files_removed_between(tx, self.table_id, typing, after=after, up_to=up_to)
+
+    def commit_before(self, time_ms: int) -> CommitRecord | None:
+        """The newest commit made at or before a time."""
+        with self._store.read() as tx:
+            return commits.commit_at(tx, self.table_id, time_ms)
+
+    def app_transactions(self, version: Version) -> list[tuple[str, int, int]]:
+        """(application, number, time in ms) in force at a version."""
+        with self._store.read() as tx:
+            return attachments.app_transactions_at(tx, self.table_id, version)
+
+    def published_snapshots(self, *, up_to: Version, limit: int) -> list[Snapshot]:
+        """The newest snapshots that have a manifest list, newest first."""
+        with self._store.read() as tx:
+            return commits.published_snapshots(tx, self.table_id, up_to=up_to, limit=limit)
+
+    def live_manifests(self) -> list[ManifestRecord]:
+        """Those of the newest publication, in the order of their file ids."""
+        with self._store.read() as tx:
+            return publications.live_manifests(tx, self.table_id)
+
+    def publications(self, format_: str, kind: str, limit: int) -> list[PublicationRecord]:
+        """The newest ones, newest first."""
+        with self._store.read() as tx:
+            return publications.newest_publications(tx, self.table_id, format_, kind, limit)
+
+    def all_publications(self) -> list[PublicationRecord]:
+        with self._store.read() as tx:
+            return publications.list_publications(tx, self.table_id)
+
+    def known_paths(self) -> set[str]:
+        """Every file below the table's root that the rows know of."""
+        with self._store.read() as tx:
+            paths = files.all_paths(tx, self.table_id)
+            paths |= publications.manifest_paths(tx, self.table_id)
+            published = publications.list_publications(tx, self.table_id)
+        return paths | {p.path for p in published}
+
+    def pending(self) -> list[OutboxRow]:
+        with self._store.read() as tx:
+            return outbox.pending(tx, self.table_id)

@@ -1,0 +1,159 @@
+"""SQL for commits and the snapshots they make."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from lakebed.meta.dialect import Row
+from lakebed.meta.store import Tx
+from lakebed.model.history import CommitRecord, Snapshot
+from lakebed.model.ids import MAIN_LINE, SnapshotId, StateId, TableId, Version
+
+_COMMIT = (
+    "SELECT table_id, version, time_ms, operation, state_id, author, message, transaction_id,"
+    " blind_append, summary, app_id, app_number FROM commits"
+)
+_SNAPSHOT = (
+    "SELECT snapshot_id, version, ordinal, sequence_number, parent_id, time_ms, operation, summary,"
+    " schema_id, first_row_id, added_rows, manifest_list FROM snapshots"
+)
+
+
+def insert_commit(tx: Tx, commit: CommitRecord) -> None:
+    app_id, app_number = commit.app_transaction or (None, None)
+    tx.run(
+        "INSERT INTO commits (table_id, line, version, time_ms, operation, state_id, author, message,"
+        " transaction_id, blind_append, summary, app_id, app_number)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            commit.table_id,
+            MAIN_LINE,
+            commit.version,
+            commit.time_ms,
+            commit.operation,
+            commit.state_id,
+            commit.author,
+            commit.message,
+            commit.transaction_id,
+            int(commit.blind_append),
+            orjson.dumps(dict(commit.summary)).decode(),
+            app_id,
+            app_number,
+        ),
+    )
+
+
+def get_commit(tx: Tx, table_id: TableId, version: Version) -> CommitRecord | None:
+    row = tx.one(
+        _COMMIT + " WHERE table_id = ? AND line = ? AND version = ?", (table_id, MAIN_LINE, version)
+    )
+    return _commit(row) if row else None
+
+
+def commits_after(tx: Tx, table_id: TableId, version: Version) -> list[CommitRecord]:
+    rows = tx.all(
+        _COMMIT + " WHERE table_id = ? AND line = ? AND version > ? ORDER BY version",
+        (table_id, MAIN_LINE, version),
+    )
+    return [_commit(r) for r in rows]
+
+
+def newest_commits(tx: Tx, table_id: TableId, limit: int) -> list[CommitRecord]:
+    rows = tx.all(
+        _COMMIT + " WHERE table_id = ? AND line = ? ORDER BY version DESC LIMIT ?",
+        (table_id, MAIN_LINE, limit),
+    )
+    return [_commit(r) for r in rows]
+
+
+def commit_at(tx: Tx, table_id: TableId, time_ms: int) -> CommitRecord | None:
+    """The newest commit made at or before a time."""
+    row = tx.one(
+        _COMMIT + " WHERE table_id = ? AND line = ? AND time_ms <= ? ORDER BY time_ms DESC LIMIT 1",
+        (table_id, MAIN_LINE, time_ms),
+    )
+    return _commit(row) if row else None
+
+
+def first_commit(tx: Tx, table_id: TableId) -> CommitRecord | None:
+    row = tx.one(
+        _COMMIT + " WHERE table_id = ? AND line = ? ORDER BY version LIMIT 1", (table_id, MAIN_LINE)
+    )
+    return _commit(row) if row else None
+
+
+def commits_of_transaction(tx: Tx, transaction_id: str) -> list[CommitRecord]:
+    rows = tx.all(_COMMIT + " WHERE transaction_id = ? ORDER BY table_id", (transaction_id,))
+    return [_commit(r) for r in rows]
+
+
+def insert_snapshot(tx: Tx, table_id: TableId, snapshot: Snapshot) -> None:
+    tx.run(
+        "INSERT INTO snapshots (table_id, line, snapshot_id, version, ordinal, sequence_number,"
+        " parent_id, time_ms, operation, summary, schema_id, first_row_id, added_rows)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            table_id,
+            MAIN_LINE,
+            snapshot.id,
+            snapshot.version,
+            snapshot.ordinal,
+            snapshot.sequence_number,
+            snapshot.parent_id,
+            snapshot.time_ms,
+            snapshot.operation,
+            orjson.dumps(dict(snapshot.summary)).decode(),
+            snapshot.schema_id,
+            snapshot.first_row_id,
+            snapshot.added_rows,
+        ),
+    )
+
+
+def snapshots_of(tx: Tx, table_id: TableId, version: Version) -> list[Snapshot]:
+    rows = tx.all(
+        _SNAPSHOT + " WHERE table_id = ? AND line = ? AND version = ? ORDER BY ordinal",
+        (table_id, MAIN_LINE, version),
+    )
+    return [_snapshot(r) for r in rows]
+
+
+def published_snapshots(tx: Tx, table_id: TableId, *, up_to: Version, limit: int) -> list[Snapshot]:
+    """The newest ones with a manifest list, newest first."""
+    rows = tx.all(
+        _SNAPSHOT
+        + " WHERE table_id = ? AND line = ? AND version <= ? AND manifest_list IS NOT NULL"
+        " ORDER BY sequence_number DESC LIMIT ?",
+        (table_id, MAIN_LINE, up_to, limit),
+    )
+    return [_snapshot(r) for r in rows]
+
+
+def record_manifest_list(tx: Tx, table_id: TableId, snapshot_id: SnapshotId, path: str) -> None:
+    tx.run(
+        "UPDATE snapshots SET manifest_list = ? WHERE table_id = ? AND snapshot_id = ?",
+        (path, table_id, snapshot_id),
+    )
+
+
+def _commit(row: Row) -> CommitRecord:
+    app = (row[10], row[11]) if row[10] is not None else None
+    return CommitRecord(
+        TableId(row[0]),
+        Version(row[1]),
+        row[2],
+        row[3],
+        StateId(row[4]),
+        row[5],
+        row[6],
+        row[7],
+        bool(row[8]),
+        orjson.loads(row[9]),
+        app,
+    )
+
+
+def _snapshot(row: Sequence[object]) -> Snapshot:
+    values = list(row)
+    values[7] = orjson.loads(str(values[7]))
+    return Snapshot(*values)  # type: ignore[arg-type]  # columns in the order of the fields

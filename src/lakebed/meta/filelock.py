@@ -1,0 +1,99 @@
+"""A lock file that processes and threads queue on, on every platform. Holds no rows."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakebed.model.errors import DatabaseLocked, DatabaseUnavailable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class FileLock:
+    """Waiters are served about in order: the kernel queues them, nobody polls."""
+
+    def __init__(self, path: Path, *, timeout_s: float) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        self._mutex = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        if not self._mutex.acquire(timeout=self._timeout_s):
+            raise self._late()
+        try:
+            descriptor = self._open()
+            try:
+                self._lock(descriptor)
+                yield
+            finally:
+                os.close(descriptor)  # gives the lock back
+        finally:
+            self._mutex.release()
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        except OSError as error:
+            raise DatabaseUnavailable(
+                f"the lock file {self._path} cannot be opened: {error.strerror}",
+                hint="the lake's folder must exist and be writable",
+            ) from error
+
+    def _lock(self, descriptor: int) -> None:
+        if fcntl is None:
+            _lock_windows(descriptor)
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait(descriptor)
+
+    def _wait(self, descriptor: int) -> None:
+        # flock has no time-out: a thread waits in the kernel's queue on a descriptor of its own.
+        waiting = os.dup(descriptor)
+        state = _Waiter(waiting)
+        thread = threading.Thread(target=state.run, name="lakebed-lock", daemon=True)
+        thread.start()
+        if not state.done.wait(self._timeout_s) and state.give_up():
+            raise self._late()
+
+    def _late(self) -> DatabaseLocked:
+        return DatabaseLocked(
+            f"the lake's write lock was not free within {self._timeout_s:g} s",
+            hint="another process is writing; try again or raise database.timeout-s",
+        )
+
+
+class _Waiter:
+    def __init__(self, descriptor: int) -> None:
+        self.done = threading.Event()
+        self._descriptor = descriptor
+        self._mutex = threading.Lock()
+        self._given_up = False
+
+    def run(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._mutex:
+            if self._given_up:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            else:
+                self.done.set()
+            os.close(self._descriptor)
+
+    def give_up(self) -> bool:
+        """True when the lock was not had in the last moment."""
+        with self._mutex:
+            self._given_up = not self.done.is_set()
+            return self._given_up
+
+
+def _lock_windows(descriptor: int) -> None:  # pragma: no cover
+    import msvcrt
+
+    msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]

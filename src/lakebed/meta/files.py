@@ -1,0 +1,161 @@
+"""SQL for data files and the intervals in which they are visible."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from lakebed.meta.dialect import Row
+from lakebed.meta.store import Tx
+from lakebed.model.files import (
+    DataFile,
+    LiveFile,
+    from_plain,
+    stats_from_plain,
+    stats_to_plain,
+    to_plain,
+)
+from lakebed.model.ids import MAIN_LINE, FileId, SnapshotId, SpecId, TableId, Version
+from lakebed.model.types import Type
+
+_FILE = (
+    "SELECT f.file_id, f.path, f.size_bytes, f.record_count, f.spec_id, f.sort_order_id,"
+    " f.split_offsets, f.partition, f.stats, f.sequence_number, f.snapshot_id, f.first_row_id,"
+    " i.added_version, i.removed_version"
+    " FROM file_intervals i JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
+    " WHERE i.table_id = ? AND i.line = ?"
+)
+_VISIBLE = " AND i.added_version <= ? AND (i.removed_version IS NULL OR i.removed_version > ?)"
+_ORDER = " ORDER BY i.file_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The types needed to read rows back: of every leaf column, and of each spec's values."""
+
+    leaves: Mapping[int, Type]
+    specs: Mapping[int, Sequence[Type]]
+
+
+def insert_files(tx: Tx, table_id: TableId, files: Sequence[LiveFile]) -> None:
+    tx.run_many(
+        "INSERT INTO files (table_id, file_id, path, size_bytes, record_count, spec_id, sort_order_id,"
+        " split_offsets, partition, stats, sequence_number, snapshot_id, first_row_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_to_row(table_id, f) for f in files],
+    )
+    tx.run_many(
+        "INSERT INTO file_intervals (table_id, line, file_id, added_version) VALUES (?, ?, ?, ?)",
+        [(table_id, MAIN_LINE, f.id, f.added_version) for f in files],
+    )
+
+
+def close_intervals(tx: Tx, table_id: TableId, ids: Sequence[FileId], version: Version) -> None:
+    tx.run_many(
+        "UPDATE file_intervals SET removed_version = ?"
+        " WHERE table_id = ? AND line = ? AND file_id = ? AND removed_version IS NULL",
+        [(version, table_id, MAIN_LINE, file_id) for file_id in ids],
+    )
+
+
+def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
+    """Visible at the head."""
+    rows = tx.all(_FILE + " AND i.removed_version IS NULL" + _ORDER, (table_id, MAIN_LINE))
+    return [_from_row(r, typing) for r in rows]
+
+
+def files_at(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
+    rows = tx.all(_FILE + _VISIBLE + _ORDER, (table_id, MAIN_LINE, version, version))
+    return [_from_row(r, typing) for r in rows]
+
+
+def files_in_run(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, *, first: int, last: int
+) -> list[LiveFile]:
+    """Visible at a version, with ids from `first` to `last`."""
+    rows = tx.all(
+        _FILE + _VISIBLE + " AND i.file_id >= ? AND i.file_id <= ?" + _ORDER,
+        (table_id, MAIN_LINE, version, version, first, last),
+    )
+    return [_from_row(r, typing) for r in rows]
+
+
+def files_added(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
+    rows = tx.all(_FILE + " AND i.added_version = ?" + _ORDER, (table_id, MAIN_LINE, version))
+    return [_from_row(r, typing) for r in rows]
+
+
+def files_removed(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
+    rows = tx.all(_FILE + " AND i.removed_version = ?" + _ORDER, (table_id, MAIN_LINE, version))
+    return [_from_row(r, typing) for r in rows]
+
+
+def files_removed_between(
+    tx: Tx, table_id: TableId, typing: Typing, *, after: Version, up_to: Version
+) -> list[LiveFile]:
+    rows = tx.all(
+        _FILE + " AND i.removed_version > ? AND i.removed_version <= ?" + _ORDER,
+        (table_id, MAIN_LINE, after, up_to),
+    )
+    return [_from_row(r, typing) for r in rows]
+
+
+def get_live(tx: Tx, table_id: TableId, ids: Sequence[FileId], typing: Typing) -> list[LiveFile]:
+    """Those of the named files that are visible at the head."""
+    found = []
+    for file_id in ids:
+        row = tx.one(
+            _FILE + " AND i.file_id = ? AND i.removed_version IS NULL",
+            (table_id, MAIN_LINE, file_id),
+        )
+        if row is not None:
+            found.append(_from_row(row, typing))
+    return found
+
+
+def all_paths(tx: Tx, table_id: TableId) -> set[str]:
+    """Every data file the rows know, visible or not."""
+    return {p for (p,) in tx.all("SELECT path FROM files WHERE table_id = ?", (table_id,))}
+
+
+def _to_row(table_id: TableId, live: LiveFile) -> Row:
+    file = live.file
+    return (
+        table_id,
+        live.id,
+        file.path,
+        file.size_bytes,
+        file.record_count,
+        file.spec_id,
+        file.sort_order_id,
+        orjson.dumps(file.split_offsets).decode(),
+        orjson.dumps([to_plain(v) for v in file.partition]).decode(),
+        orjson.dumps(stats_to_plain(file.stats)),
+        live.sequence_number,
+        live.snapshot_id,
+        live.first_row_id,
+    )
+
+
+def _from_row(row: Row, typing: Typing) -> LiveFile:
+    kinds = typing.specs[row[4]]
+    partition = zip(kinds, orjson.loads(row[7]), strict=True)
+    file = DataFile(
+        path=row[1],
+        size_bytes=row[2],
+        record_count=row[3],
+        spec_id=SpecId(row[4]),
+        partition=tuple(from_plain(kind, plain) for kind, plain in partition),
+        stats=stats_from_plain(orjson.loads(bytes(row[8])), typing.leaves),
+        sort_order_id=row[5],
+        split_offsets=tuple(orjson.loads(row[6])),
+    )
+    return LiveFile(
+        id=FileId(row[0]),
+        file=file,
+        added_version=Version(row[12]),
+        removed_version=row[13],
+        sequence_number=row[9],
+        snapshot_id=SnapshotId(row[10]),
+        first_row_id=row[11],
+    )

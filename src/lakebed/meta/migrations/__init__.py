@@ -1,0 +1,1 @@
+"""Numbered migrations: never edited once released, applied in order. See `meta.migrate`."""

@@ -1,0 +1,129 @@
+"""SQL for what was published: files of both formats, and Iceberg's manifests."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from lakebed.meta.dialect import Row
+from lakebed.meta.store import Tx
+from lakebed.model.history import ManifestRecord, PublicationRecord
+from lakebed.model.ids import SnapshotId, TableId, Version
+
+_PUBLICATION = "SELECT format, kind, number, version, path, size_bytes, digest FROM publications"
+_MANIFEST = (
+    "SELECT manifest_id, path, size_bytes, digest, spec_id, sequence_number, min_sequence_number,"
+    " snapshot_id, counts, partitions, first_row_id, first_file_id, last_file_id FROM manifests"
+)
+
+
+def insert_publication(tx: Tx, table_id: TableId, record: PublicationRecord, now_ms: int) -> None:
+    tx.run(
+        "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes, digest,"
+        " written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            table_id,
+            record.format,
+            record.kind,
+            record.number,
+            record.version,
+            record.path,
+            record.size_bytes,
+            record.digest,
+            now_ms,
+        ),
+    )
+
+
+def newest_publications(
+    tx: Tx, table_id: TableId, format_: str, kind: str, limit: int
+) -> list[PublicationRecord]:
+    """Newest first."""
+    rows = tx.all(
+        _PUBLICATION
+        + " WHERE table_id = ? AND format = ? AND kind = ? ORDER BY number DESC LIMIT ?",
+        (table_id, format_, kind, limit),
+    )
+    return [_publication(r) for r in rows]
+
+
+def list_publications(tx: Tx, table_id: TableId) -> list[PublicationRecord]:
+    rows = tx.all(_PUBLICATION + " WHERE table_id = ? ORDER BY format, kind, number", (table_id,))
+    return [_publication(r) for r in rows]
+
+
+def insert_manifests(
+    tx: Tx, table_id: TableId, manifests: Sequence[ManifestRecord], number: int
+) -> None:
+    tx.run_many(
+        "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest, spec_id,"
+        " sequence_number, min_sequence_number, snapshot_id, counts, partitions, first_row_id,"
+        " first_file_id, last_file_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                table_id,
+                number,
+                m.id,
+                m.path,
+                m.size_bytes,
+                m.digest,
+                m.spec_id,
+                m.sequence_number,
+                m.min_sequence_number,
+                m.snapshot_id,
+                orjson.dumps(m.counts).decode(),
+                orjson.dumps(m.partitions).decode(),
+                m.first_row_id,
+                m.first_file_id,
+                m.last_file_id,
+            )
+            for m in manifests
+        ],
+    )
+
+
+def retire_manifests(tx: Tx, table_id: TableId, ids: Sequence[int], number: int) -> None:
+    tx.run_many(
+        "UPDATE manifests SET removed_number = ? WHERE table_id = ? AND manifest_id = ?",
+        [(number, table_id, manifest_id) for manifest_id in ids],
+    )
+
+
+def live_manifests(tx: Tx, table_id: TableId) -> list[ManifestRecord]:
+    rows = tx.all(
+        _MANIFEST + " WHERE table_id = ? AND removed_number IS NULL ORDER BY first_file_id",
+        (table_id,),
+    )
+    return [_manifest(r) for r in rows]
+
+
+def manifest_paths(tx: Tx, table_id: TableId) -> set[str]:
+    """Every manifest and manifest list ever recorded."""
+    paths = tx.all("SELECT path FROM manifests WHERE table_id = ?", (table_id,))
+    lists = tx.all(
+        "SELECT manifest_list FROM snapshots WHERE table_id = ? AND manifest_list IS NOT NULL",
+        (table_id,),
+    )
+    return {p for (p,) in paths} | {p for (p,) in lists}
+
+
+def _publication(row: Row) -> PublicationRecord:
+    return PublicationRecord(row[0], row[1], row[2], Version(row[3]), row[4], row[5], row[6])
+
+
+def _manifest(row: Row) -> ManifestRecord:
+    counts = orjson.loads(row[8])
+    return ManifestRecord(
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        row[4],
+        row[5],
+        row[6],
+        SnapshotId(row[7]),
+        (counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]),
+        tuple(tuple(p) for p in orjson.loads(row[9])),
+        row[10],
+        row[11],
+        row[12],
+    )

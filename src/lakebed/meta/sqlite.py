@@ -1,0 +1,120 @@
+"""SQLite: the embedded default. WAL, synchronous=FULL; writers queue on a lock file."""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import cast
+
+from lakebed.meta.dialect import Connection, Row
+from lakebed.meta.filelock import FileLock
+from lakebed.model.errors import (
+    DatabaseCorrupt,
+    DatabaseError,
+    DatabaseLocked,
+    DatabaseUnavailable,
+    LakebedError,
+    StorageFull,
+    StorageReadOnly,
+)
+
+_NAME = re.compile(r"[a-z0-9-]+")
+
+
+class SqliteDialect:
+    """`path` None: a database in memory, with the one connection it lives on."""
+
+    name = "sqlite"
+    words = {"id": "INTEGER PRIMARY KEY AUTOINCREMENT", "blob": "BLOB", "key": "TEXT"}
+    now_ms = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+    for_update = ""
+
+    def __init__(self, path: Path | None, *, timeout_s: float, pool_size: int) -> None:
+        self.path = path
+        self.pool_size = pool_size if path is not None else 1
+        self._timeout_s = timeout_s
+        self._memory_write = threading.Lock()
+        self._named: dict[str, threading.Lock] = {}
+        self._mutex = threading.Lock()
+        self._queue = (
+            FileLock(path.with_name(path.name + ".lock"), timeout_s=timeout_s) if path else None
+        )
+
+    def connect(self) -> Connection:
+        target = str(self.path) if self.path is not None else ":memory:"
+        if self.path is not None and not self.path.exists():
+            raise DatabaseUnavailable(
+                f"the database file {self.path} is gone", hint="restore it or open another lake"
+            )
+        connection = sqlite3.connect(
+            target,
+            timeout=self._timeout_s,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        if self.path is not None:
+            connection.execute("PRAGMA journal_mode = WAL")
+        return cast(Connection, connection)  # sqlite3 takes more kinds of parameters
+
+    def begin(self, connection: Connection, *, write: bool, durable: bool) -> None:
+        if write:
+            # A record that can be made again need not wait for the disk; WAL keeps it consistent.
+            connection.execute(
+                "PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL"
+            )
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def statement(self, sql: str) -> str:
+        return sql
+
+    def execute_many(self, connection: Connection, sql: str, rows: Iterable[Row]) -> None:
+        assert isinstance(connection, sqlite3.Connection)
+        connection.executemany(sql, rows)
+
+    def translate(self, error: Exception) -> LakebedError | None:
+        if not isinstance(error, sqlite3.Error):
+            return None
+        where = str(self.path or "the database in memory")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        text = str(error)
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return DatabaseLocked(
+                f"{where} is locked by another program",
+                hint="try again; if it stays locked, find who holds the file open",
+            )
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return DatabaseCorrupt(
+                f"{where} is damaged or no SQLite database: {text}",
+                hint="restore the file from a backup; data files are not affected",
+            )
+        if code == sqlite3.SQLITE_FULL:
+            return StorageFull(f"no room left for {where}", hint="free some space and try again")
+        if code == sqlite3.SQLITE_READONLY:
+            return StorageReadOnly(f"{where} cannot be written: {text}", hint="check permissions")
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR):
+            return DatabaseUnavailable(f"{where}: {text}", hint="check the disk and permissions")
+        return DatabaseError(
+            f"{where}: {text}", hint="this is a defect in lakebed; please report it"
+        )
+
+    def writing(self) -> AbstractContextManager[None]:
+        return self._queue.held() if self._queue is not None else _held(self._memory_write)
+
+    def exclusive(self, name: str) -> AbstractContextManager[None]:
+        assert _NAME.fullmatch(name), name
+        with self._mutex:
+            if self.path is None:
+                return _held(self._named.setdefault(name, threading.Lock()))
+            lock_path = self.path.with_name(f"{self.path.name}.{name}.lock")
+            return FileLock(lock_path, timeout_s=self._timeout_s).held()
+
+
+@contextmanager
+def _held(lock: threading.Lock) -> Iterator[None]:
+    with lock:
+        yield

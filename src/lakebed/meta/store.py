@@ -1,0 +1,174 @@
+"""Opens transactions on a lake's database, and keeps its connections. Knows no noun."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from lakebed.meta.dialect import Connection, Dialect, Row
+from lakebed.model.errors import CommitUnknown, DatabaseLocked, DatabaseUnavailable, LakebedError
+
+_log = logging.getLogger("lakebed.meta")
+
+
+class Tx:
+    """One transaction; SQL is written with `?`."""
+
+    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self._connection = connection
+        self._dialect = dialect
+        self._savepoints = 0
+
+    @property
+    def for_update(self) -> str:
+        return self._dialect.for_update
+
+    def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        return self._connection.execute(self._dialect.statement(sql), parameters).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
+        rows = self.all(sql, parameters)
+        return rows[0] if rows else None
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute; the number of rows touched."""
+        return self._connection.execute(self._dialect.statement(sql), parameters).rowcount
+
+    def run_many(self, sql: str, rows: Iterable[Row]) -> None:
+        self._dialect.execute_many(self._connection, self._dialect.statement(sql), rows)
+
+    def now_ms(self) -> int:
+        row = self.one(_SELECT + self._dialect.now_ms)
+        assert row is not None
+        return int(row[0])
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undoes what its block did when the block raises; the transaction goes on."""
+        self._savepoints += 1
+        name = f"member_{self._savepoints}"
+        self.run(_SAVEPOINT + name)
+        try:
+            yield
+        except BaseException:
+            self.run(_ROLLBACK_TO + name)
+            raise
+        self.run(_RELEASE + name)
+
+
+_SELECT, _SAVEPOINT, _ROLLBACK_TO, _RELEASE = (
+    "SELECT ",
+    "SAVEPOINT ",
+    "ROLLBACK TO SAVEPOINT ",
+    "RELEASE SAVEPOINT ",
+)
+
+
+class Store:
+    """Thread-safe: every transaction has a connection of its own, up to the pool's size."""
+
+    def __init__(self, dialect: Dialect, *, timeout_s: float) -> None:
+        self.dialect = dialect
+        self._timeout_s = timeout_s
+        self._idle: list[Connection] = []
+        self._mutex = threading.Lock()
+        self._slots = threading.BoundedSemaphore(dialect.pool_size)
+        self._pid = os.getpid()
+
+    def read(self) -> AbstractContextManager[Tx]:
+        """One consistent view of the rows."""
+        return self._transaction(write=False, durable=False)
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Tx]:
+        """All of it or nothing. Not durable = may be lost, whole, with the machine's power."""
+        return self._transaction(write=True, durable=durable)
+
+    def exclusive(self, name: str) -> AbstractContextManager[None]:
+        return self.dialect.exclusive(name)
+
+    def close(self) -> None:
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, *, write: bool, durable: bool) -> Iterator[Tx]:
+        with self.dialect.writing() if write else nullcontext(), self._slot():
+            connection = self._take()
+            healthy = False
+            try:
+                self.dialect.begin(connection, write=write, durable=durable)
+                yield Tx(connection, self.dialect)
+                self._commit(connection, write=write)
+                healthy = True
+            except BaseException as error:
+                healthy = healthy or self._roll_back(connection)
+                known = self._translated(error)
+                if known is error:
+                    raise
+                raise known from error
+            finally:
+                self._give_back(connection, healthy=healthy)
+
+    def _commit(self, connection: Connection, *, write: bool) -> None:
+        try:
+            connection.execute("COMMIT")
+        except Exception as error:
+            if write and isinstance(self._translated(error), DatabaseUnavailable):
+                raise CommitUnknown(
+                    "the connection was lost while committing: the commit may have happened",
+                    hint="repeat the call with the same idempotency_key, which is safe; "
+                    "without one, look at the table's history first",
+                ) from error
+            raise
+
+    def _roll_back(self, connection: Connection) -> bool:
+        """False when the connection is gone, and with it the transaction."""
+        try:
+            connection.execute("ROLLBACK")
+        except Exception as error:
+            _log.debug("the connection is given up: %s", error)
+            return False
+        return True
+
+    def _translated(self, error: BaseException) -> BaseException:
+        if isinstance(error, LakebedError) or not isinstance(error, Exception):
+            return error
+        return self.dialect.translate(error) or error
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        if not self._slots.acquire(timeout=self._timeout_s):
+            raise DatabaseLocked(
+                f"no database connection became free within {self._timeout_s:g} s",
+                hint="raise database.pool-size, or use fewer threads on one lake handle",
+            )
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def _take(self) -> Connection:
+        with self._mutex:
+            if self._pid != os.getpid():
+                # A forked child must never use, nor close, its parent's connections.
+                self._idle, self._pid = [], os.getpid()
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return self.dialect.connect()
+        except Exception as error:
+            known = self._translated(error)
+            if known is error:
+                raise
+            raise known from error
+
+    def _give_back(self, connection: Connection, *, healthy: bool) -> None:
+        if healthy:
+            with self._mutex:
+                self._idle.append(connection)
+        else:
+            connection.close()
