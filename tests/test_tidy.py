@@ -158,10 +158,15 @@ def banned_call(name: str, call: ast.Call) -> Iterator[str]:
         allowed = PRINTS if ban == "print" else CLOCKS
         if (called == ban or called.endswith(f".{ban}")) and not name.startswith(allowed):
             yield f"{name}:{call.lineno} {ban}: {instead}"
-    if called.rpartition(".")[2] in {"execute", "executemany", "executescript"} and call.args:
-        statement = ast.unparse(call.args[0])
-        if isinstance(call.args[0], ast.JoinedStr | ast.BinOp) or ".format(" in statement:
-            yield f"{name}:{call.lineno} builds SQL from text: bind parameters"
+    executes = called.rpartition(".")[2] in {"execute", "executemany", "executescript"}
+    if executes and call.args and is_built_text(call.args[0]):
+        yield f"{name}:{call.lineno} builds SQL from text: bind parameters"
+
+
+def is_built_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in {"format", "join"} and isinstance(node.func.value, ast.Constant)
+    return isinstance(node, ast.JoinedStr | ast.BinOp)
 
 
 def module_name(name: str) -> str:
