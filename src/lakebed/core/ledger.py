@@ -42,9 +42,9 @@ def typing_of(tx: Tx, table_id: TableId) -> files.Typing:
 @lru_cache(maxsize=1024)
 def _typing(schemas: tuple[Schema, ...], specs: tuple[PartitionSpec, ...]) -> files.Typing:
     newest = {f.id: f for schema in schemas for f in schema.walk()}
-    leaves = {i: f.type for i, f in newest.items() if is_scalar(f.type)}
+    leaves = {int(i): f.type for i, f in newest.items() if is_scalar(f.type)}
     everything = Schema(schemas[-1].id, tuple(newest.values()))
-    return files.Typing(leaves, {s.id: s.types(everything) for s in specs})
+    return files.Typing(leaves, {int(s.id): s.types(everything) for s in specs})
 
 
 class Ledger:

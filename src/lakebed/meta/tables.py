@@ -1,14 +1,13 @@
 """SQL for tables, their schemas, specs, sort orders and states."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import orjson
 
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import SnapshotId, StateId, TableId, Version
+from lakebed.model.ids import StateId, TableId
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import (
     PartitionSpec,
@@ -28,23 +27,6 @@ _HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """What a commit moves in a table's row."""
-
-    table_id: TableId
-    version: Version
-    time_ms: int
-    state_id: StateId
-    snapshot_id: SnapshotId | None
-    last_sequence_number: int
-    next_file_id: int
-    next_row_id: int
-    live_files: int
-    live_rows: int
-    live_bytes: int
-
-
 def find_table(tx: Tx, name: TableName) -> TableHead | None:
     row = tx.one(
         _HEAD + " WHERE n.name = ? AND t.name = ? AND t.dropped_ms IS NULL",
@@ -59,18 +41,15 @@ def get_table(tx: Tx, table_id: TableId) -> TableHead | None:
     return _head(row) if row else None
 
 
-def lock_tables(tx: Tx, table_ids: Sequence[TableId]) -> dict[TableId, TableHead]:
+def find_by_id(tx: Tx, table_id: TableId) -> TableHead | None:
+    row = tx.one(_HEAD + " WHERE t.table_id = ? AND t.dropped_ms IS NULL", (table_id,))
+    return _head(row) if row else None
+
+
+def lock_tables(tx: Tx, table_ids: Sequence[TableId]) -> None:
     """Lock heads in id order, so that two commits over the same tables cannot deadlock."""
-    heads = {}
     for table_id in sorted(set(table_ids)):
-        locked = tx.one(
-            "SELECT table_id FROM tables WHERE table_id = ? AND dropped_ms IS NULL" + tx.for_update,
-            (table_id,),
-        )
-        head = get_table(tx, table_id) if locked else None
-        if head is not None:
-            heads[table_id] = head
-    return heads
+        tx.all("SELECT 1 FROM tables WHERE table_id = ?" + tx.for_update, (table_id,))
 
 
 def list_tables(tx: Tx, namespace: str | None) -> list[TableHead]:
@@ -112,7 +91,7 @@ def insert_table(tx: Tx, *, namespace_id: int, name: str, uuid: str, location: s
     return TableId(row[0])
 
 
-def advance_table(tx: Tx, to: Advance) -> None:
+def advance_table(tx: Tx, to: TableHead) -> None:
     tx.run(
         "UPDATE tables SET head_version = ?, head_time_ms = ?, state_id = ?, snapshot_id = ?,"
         " last_sequence_number = ?, next_file_id = ?, next_row_id = ?, live_files = ?,"
@@ -128,7 +107,7 @@ def advance_table(tx: Tx, to: Advance) -> None:
             to.live_files,
             to.live_rows,
             to.live_bytes,
-            to.table_id,
+            to.id,
         ),
     )
 

@@ -1,6 +1,6 @@
 """Binds a predicate to a schema: columns get id and type, literals the column's stored form.
 
-A literal that the column cannot hold is rewritten, never rounded: `x > 2.5` becomes `x > 2` on an integer.
+A literal that the column cannot hold is never rounded: on an integer, `x > 2.5` becomes `x > 2`.
 """
 
 import difflib
@@ -81,7 +81,7 @@ def _resolve(column: Column, schema: Schema) -> tuple[Column, Field]:
 
 def _paths(fields: tuple[Field, ...]) -> list[tuple[str, ...]]:
     """The struct members a path can reach; what is inside lists and maps cannot be compared."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for field in fields:
         found.append((field.name,))
         below = field.type.fields if isinstance(field.type, StructType) else ()

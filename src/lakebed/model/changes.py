@@ -13,10 +13,11 @@ from lakebed.model.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Version 0: a table appears, with or without data. `location` is decided at commit time."""
+    """Version 0: a table appears, with or without data."""
 
     name: TableName
     uuid: str
+    location: str  # its root, relative to the warehouse
     schema: Schema
     spec: PartitionSpec
     sort_order: SortOrder
@@ -57,7 +58,6 @@ class SetFormats:
 
 
 Change = CreateTable | AppendFiles | RemoveFiles | SetSchema | SetProperties | SetFormats
-METADATA_CHANGES = (SetSchema, SetProperties, SetFormats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +95,4 @@ class Proposal:
     principal: str = "owner"
     idempotency_key: str | None = None
     request_digest: str | None = None
-    summary_extra: Mapping[str, str] | None = None
+    summary: Mapping[str, str] | None = None  # the caller's own entries

@@ -7,6 +7,7 @@ NULL follows SQL's three-valued logic; NaN equals NaN and is greater than every 
 
 from dataclasses import dataclass
 from typing import Literal as Choice
+from typing import Self
 
 from lakebed.model.ids import FieldId
 from lakebed.model.types import Scalar, Stored
@@ -39,7 +40,7 @@ class TypedText(str):
     __slots__ = ("kind",)
     kind: Scalar
 
-    def __new__(cls, text: str, kind: Scalar) -> "TypedText":
+    def __new__(cls, text: str, kind: Scalar) -> Self:
         made = super().__new__(cls, text)
         made.kind = kind
         return made

@@ -1,9 +1,9 @@
-"""Places a literal among the values a column type can hold, exactly: on one, between two, or outside all."""
+"""Where a literal stands among the values of a column type: on one, between two, outside all."""
 
 import math
 import re
+import reprlib
 import sys
-import uuid
 from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
@@ -21,6 +21,7 @@ _CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,30}))?)?"
 _ZONE = r"(Z|z|UTC|[+-]\d\d(?::?\d\d)?)?"
 _MOMENT = re.compile(rf"{_DAY}(?:[Tt ]{_CLOCK} ?{_ZONE})?", re.ASCII)
 _TIME = re.compile(_CLOCK, re.ASCII)
+_UUID = re.compile("-".join(f"([0-9a-fA-F]{{{n}}})" for n in (8, 4, 4, 4, 12)))
 _TICKS = {
     "timestamp": 10**6,
     "timestamp_ntz": 10**6,
@@ -44,7 +45,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The greatest value of the column type that is not above the literal; `exact` if it is equal."""
+    """The greatest value of the type that is not above the literal; `exact` if it is equal."""
 
     value: Stored
     exact: bool = True
@@ -119,11 +120,12 @@ def _number(literal: Stored) -> Fraction | float | None:
     if isinstance(literal, Decimal):
         if not literal.is_finite():
             return float(literal)
-        if literal.adjusted() > _LARGEST_EXPONENT and literal:
-            return -math.inf if literal.is_signed() else math.inf
-        if literal.adjusted() < -_LARGEST_EXPONENT:
+        if literal and abs(literal.adjusted()) > _LARGEST_EXPONENT:
             tiny = Fraction(1, 10**_LARGEST_EXPONENT)
-            return Fraction(0) if not literal else -tiny if literal.is_signed() else tiny
+            far = math.inf if literal.adjusted() > 0 else tiny
+            return -far if literal.is_signed() else far
+        if not literal:
+            return Fraction(0)
     return Fraction(literal)
 
 
@@ -143,7 +145,7 @@ def _place_decimal(precision: int, scale: int, literal: Stored) -> Place | None:
 
 
 def _place_float(literal: Stored) -> Place | None:
-    """A number counts as the nearest double, as in every engine; NaN and infinities may be quoted."""
+    """A number counts as the nearest double, as in SQL engines; NaN and infinity may be quoted."""
     if isinstance(literal, str):
         named = not isinstance(literal, TypedText) and literal.lower() in _NAMED_FLOATS
         return Point(float(literal)) if named else None
@@ -154,7 +156,7 @@ def _place_float(literal: Stored) -> Place | None:
     try:
         near = float(literal)
     except OverflowError:
-        near = math.copysign(math.inf, literal)
+        near = math.inf if literal > 0 else -math.inf
     if math.isfinite(near):
         return Point(near)
     # A finite number beyond the largest double stands between it and infinity.
@@ -175,12 +177,8 @@ def _place_uuid(literal: Stored) -> Place | None:
     if isinstance(literal, bytes):
         return Point(literal) if len(literal) == 16 else None
     text = _text_of(literal, ("uuid",))
-    if text is None:
-        return None
-    try:
-        return Point(uuid.UUID(text).bytes)
-    except ValueError:
-        return None
+    written = text is not None and _UUID.fullmatch(text.strip())
+    return Point(bytes.fromhex("".join(written.groups()))) if written else None
 
 
 def _place_time(literal: Stored) -> Place | None:
@@ -197,7 +195,7 @@ def _place_timestamp(column: Column, name: str, literal: Stored) -> Place | None
     seconds, zoned = moment
     if zoned and name not in _ZONED:
         raise InvalidExpression(
-            f"column {str(column)!r} of type {name} has no time zone, but {_shown(literal)} has one",
+            f"column {str(column)!r} of type {name} has no zone, but {_shown(literal)} has one",
             hint="write the timestamp without Z or an offset",
             column=str(column),
         )
@@ -256,13 +254,15 @@ def _shown(literal: Stored) -> str:
         case bool():
             return str(literal).upper()
         case TypedText():
-            return f"{str(literal.kind).upper()} {str(literal)!r}"
+            return f"{str(literal.kind).upper()} {reprlib.repr(str(literal))}"
         case str():
-            return f"the text {str(literal)!r}"
+            return f"the text {reprlib.repr(str(literal))}"
         case bytes():
-            return f"the bytes X'{literal.hex().upper()}'"
-        case _:
+            return f"bytes of length {len(literal)}"
+        case float():
             return f"the number {literal}"
+        case _:
+            return f"the number {Decimal(literal):.40g}"
 
 
 def _hint(kind: Scalar) -> str:

@@ -1,0 +1,204 @@
+"""Pure: what a commit's changes do to a table's rows."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lakebed.core.state import first_state, next_state
+from lakebed.model.changes import AppendFiles, CreateTable, Proposal, RemoveFiles, TableChanges
+from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.history import ICEBERG, CommitRecord, Snapshot, TableHead, TableState
+from lakebed.model.ids import FileId, SnapshotId, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Rows to write, and the table's row afterwards."""
+
+    head: TableHead
+    state: TableState
+    state_is_new: bool
+    commit: CommitRecord
+    snapshot: Snapshot | None
+    added: tuple[LiveFile, ...]
+    removed: tuple[LiveFile, ...]
+    outbox: tuple[tuple[str, str], ...]  # (format, kind)
+
+
+def apply(
+    proposal: Proposal,
+    ours: TableChanges,
+    head: TableHead,
+    before: TableState | None,
+    *,
+    removed: Sequence[LiveFile],
+    time_ms: int,
+) -> Effects:
+    """`before` is None when the table is being created; `removed` are the files it removes."""
+    version = Version(head.version + 1)
+    state = next_state(before, ours.changes) if before else _created(ours)
+    new_files = [f for c in ours.changes if isinstance(c, AppendFiles) for f in c.files]
+    snapshot = None
+    if new_files or removed or _iceberg_starts(before, state, head):
+        snapshot = _snapshot(proposal, head, state, new_files, removed, version, time_ms)
+    added = _place(new_files, head, version, snapshot)
+    commit = CommitRecord(
+        table_id=head.id,
+        version=version,
+        time_ms=time_ms,
+        operation=ours.operation,
+        state_id=state.id,
+        author=proposal.author,
+        message=proposal.message,
+        transaction_id=proposal.transaction_id,
+        blind_append=not any(isinstance(c, RemoveFiles) for c in ours.changes),
+        summary={**_totals(new_files, removed), **(proposal.summary or {})},
+        app_transaction=ours.app_transaction,
+    )
+    return Effects(
+        head=_advance(head, commit, snapshot, added, removed),
+        state=state,
+        state_is_new=before is None or state is not before,
+        commit=commit,
+        snapshot=snapshot,
+        added=added,
+        removed=tuple(removed),
+        outbox=_outbox(before, state),
+    )
+
+
+def _created(ours: TableChanges) -> TableState:
+    create = next(c for c in ours.changes if isinstance(c, CreateTable))
+    first = first_state(create)
+    # A table created with data has one state: the one its first files leave behind.
+    return replace(next_state(first, ours.changes), id=first.id)
+
+
+def _iceberg_starts(before: TableState | None, state: TableState, head: TableHead) -> bool:
+    """Turned on later, Iceberg needs one snapshot that shows the files there are."""
+    was_on = before is None or ICEBERG in before.formats
+    return not was_on and ICEBERG in state.formats and head.live_files > 0
+
+
+def _outbox(before: TableState | None, state: TableState) -> tuple[tuple[str, str], ...]:
+    known = state.formats if before is None else before.formats
+    return tuple((f, "commit" if f in known else "start") for f in state.formats)
+
+
+def _snapshot(
+    proposal: Proposal,
+    head: TableHead,
+    state: TableState,
+    added: Sequence[DataFile],
+    removed: Sequence[LiveFile],
+    version: Version,
+    time_ms: int,
+) -> Snapshot:
+    operation = "append" if not removed else "overwrite" if added else "delete"
+    if not added and not removed:
+        operation = "replace"
+    lineage = state.iceberg_version >= 3
+    return Snapshot(
+        id=snapshot_id(proposal.transaction_id, head.uuid),
+        version=version,
+        ordinal=0,
+        sequence_number=head.last_sequence_number + 1,
+        parent_id=head.snapshot_id,
+        time_ms=time_ms,
+        operation=operation,
+        summary={**_iceberg_summary(head, added, removed), **(proposal.summary or {})},
+        schema_id=state.schema.id,
+        first_row_id=head.next_row_id if lineage else None,
+        added_rows=sum(f.record_count for f in added) if lineage else None,
+    )
+
+
+def snapshot_id(transaction_id: str, table_uuid: str) -> SnapshotId:
+    """A positive 63-bit number that needs no dice."""
+    digest = hashlib.sha256(f"{transaction_id}/{table_uuid}".encode()).digest()
+    return SnapshotId(int.from_bytes(digest[:8], "big") >> 1 or 1)
+
+
+def _place(
+    files: Sequence[DataFile], head: TableHead, version: Version, snapshot: Snapshot | None
+) -> tuple[LiveFile, ...]:
+    """Ids, sequence number and first row ids, in the order of the manifest."""
+    if snapshot is None:
+        return ()
+    placed, row_id = [], snapshot.first_row_id
+    for number, file in enumerate(files):
+        placed.append(
+            LiveFile(
+                FileId(head.next_file_id + number),
+                file,
+                version,
+                None,
+                snapshot.sequence_number,
+                snapshot.id,
+                row_id,
+            )
+        )
+        row_id = row_id + file.record_count if row_id is not None else None
+    return tuple(placed)
+
+
+def _advance(
+    head: TableHead,
+    commit: CommitRecord,
+    snapshot: Snapshot | None,
+    added: Sequence[LiveFile],
+    removed: Sequence[LiveFile],
+) -> TableHead:
+    return replace(
+        head,
+        version=commit.version,
+        time_ms=commit.time_ms,
+        state_id=commit.state_id,
+        snapshot_id=snapshot.id if snapshot else head.snapshot_id,
+        last_sequence_number=head.last_sequence_number + (1 if snapshot else 0),
+        next_file_id=head.next_file_id + len(added),
+        next_row_id=head.next_row_id + (snapshot.added_rows or 0 if snapshot else 0),
+        live_files=head.live_files + len(added) - len(removed),
+        live_rows=head.live_rows + _rows(added) - _rows(removed),
+        live_bytes=head.live_bytes + _bytes(added) - _bytes(removed),
+    )
+
+
+def _rows(files: Sequence[LiveFile]) -> int:
+    return sum(f.file.record_count for f in files)
+
+
+def _bytes(files: Sequence[LiveFile]) -> int:
+    return sum(f.file.size_bytes for f in files)
+
+
+def _totals(added: Sequence[DataFile], removed: Sequence[LiveFile]) -> dict[str, int]:
+    return {
+        "added_files": len(added),
+        "added_rows": sum(f.record_count for f in added),
+        "added_bytes": sum(f.size_bytes for f in added),
+        "removed_files": len(removed),
+        "removed_rows": _rows(removed),
+        "removed_bytes": _bytes(removed),
+    }
+
+
+def _iceberg_summary(
+    head: TableHead, added: Sequence[DataFile], removed: Sequence[LiveFile]
+) -> dict[str, str]:
+    totals = _totals(added, removed)
+    summary = {}
+    if added:
+        summary["added-data-files"] = totals["added_files"]
+        summary["added-records"] = totals["added_rows"]
+        summary["added-files-size"] = totals["added_bytes"]
+    if removed:
+        summary["deleted-data-files"] = totals["removed_files"]
+        summary["deleted-records"] = totals["removed_rows"]
+        summary["removed-files-size"] = totals["removed_bytes"]
+    summary["total-data-files"] = head.live_files + len(added) - len(removed)
+    summary["total-records"] = head.live_rows + totals["added_rows"] - totals["removed_rows"]
+    summary["total-files-size"] = head.live_bytes + totals["added_bytes"] - totals["removed_bytes"]
+    summary["total-delete-files"] = summary["total-position-deletes"] = 0
+    summary["total-equality-deletes"] = 0
+    return {name: str(value) for name, value in summary.items()}

@@ -1,0 +1,260 @@
+"""The commit loop: one SQL transaction decides. The only commit point of managed tables.
+
+Concurrent committers of one process share a transaction (group commit): whoever holds the lock commits
+for everybody who waits. Each member is checked against the batch so far, under a savepoint of its own.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lakebed.core.apply import Effects, apply
+from lakebed.core.attach import answer_of, check_answer, keep_answer, repeated_app_transaction
+from lakebed.core.conflict import Clash, Since, find_clash
+from lakebed.core.crash import crash_point
+from lakebed.core.ledger import typing_of
+from lakebed.core.naming import place_table
+from lakebed.meta import attachments, commits, files, outbox, tables
+from lakebed.meta.store import Store, Tx
+from lakebed.model.changes import CreateTable, Proposal, RemoveFiles, TableChanges
+from lakebed.model.errors import DatabaseLocked, LakebedError, TableNotFound
+from lakebed.model.files import LiveFile
+from lakebed.model.history import CommitRecord, TableHead, TableState
+from lakebed.model.ids import TableId, Version
+
+_log = logging.getLogger("lakebed.core")
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """`commits` in the order of the proposal's tables."""
+
+    commits: tuple[tuple[TableHead, CommitRecord], ...]
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    table: str
+    base: Version
+    with_version: Version
+    head: Version
+    reason: str
+
+
+Outcome = Committed | Conflict
+
+
+@dataclass(slots=True)
+class _Member:
+    proposal: Proposal
+    done: bool = False
+    outcome: Outcome | None = None
+    error: BaseException | None = None
+
+
+class _Refused(Exception):
+    """Unwinds a member's savepoint with its outcome."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        self.conflict = conflict
+
+
+@dataclass(slots=True)
+class Committer:
+    store: Store
+    retries: int
+    _queue: list[_Member] = field(default_factory=list)
+    _mutex: threading.Lock = field(default_factory=threading.Lock)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def commit(self, proposal: Proposal) -> Outcome:
+        """Place a commit. A conflict is an answer; CommitUnknown and refusals are raised."""
+        member = _Member(proposal)
+        with self._mutex:
+            self._queue.append(member)
+        with self._turn:
+            if not member.done:
+                self._commit_batch(member)
+        if member.error is not None:
+            raise member.error
+        assert member.outcome is not None
+        return member.outcome
+
+    def _commit_batch(self, own: _Member) -> None:
+        with self._mutex:
+            batch = self._queue[:_BATCH]
+            if own not in batch:
+                batch.append(own)
+            self._queue = [m for m in self._queue if m not in batch]
+        try:
+            self._run(batch)
+        except BaseException as error:
+            # The whole transaction failed: every member shares its fate, known or not.
+            for member in batch:
+                member.outcome, member.error = None, error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for member in batch:
+                member.done = True
+
+    def _run(self, batch: Sequence[_Member]) -> None:
+        for attempt in range(self.retries + 1):
+            try:
+                with self.store.write() as tx:
+                    self._fill(tx, batch)
+                    crash_point("commit_after_rows")
+                crash_point("commit_after_sql")
+                return
+            except DatabaseLocked:
+                if attempt == self.retries:
+                    raise
+                time.sleep(random.uniform(0, 0.05 * 2**attempt))
+
+    def _fill(self, tx: Tx, batch: Sequence[_Member]) -> None:
+        ids = {t.table_id for m in batch for t in m.proposal.tables if t.table_id is not None}
+        ids |= {r.table_id for m in batch for r in m.proposal.requirements}
+        tables.lock_tables(tx, sorted(ids))
+        crash_point("commit_after_lock")
+        for member in batch:
+            member.outcome = member.error = None
+            try:
+                with tx.savepoint():
+                    member.outcome = place(tx, member.proposal)
+            except _Refused as refusal:
+                member.outcome = refusal.conflict
+            except LakebedError as error:
+                if isinstance(error, DatabaseLocked):
+                    raise
+                member.error = error
+                answer = answer_of(error)
+                if answer is not None:
+                    keep_answer(tx, member.proposal, answer)
+
+
+def place(tx: Tx, proposal: Proposal) -> Committed:
+    """Check one proposal against the rows as they are now, and write it."""
+    replay = check_answer(tx, proposal)
+    if replay is not None:
+        return _replayed(tx, replay)
+    for need in proposal.requirements:
+        head = tables.get_table(tx, need.table_id)
+        if head is None or head.version != need.version:
+            raise _Refused(_conflict_of(head, need.version, "a table that was read has changed"))
+    looked = [(ours, *_look(tx, proposal, ours)) for ours in proposal.tables]
+    earlier = repeated_app_transaction(
+        tx, [(h.id, ours) for ours, h, _ in looked if h.version >= 0]
+    )
+    if earlier is not None:
+        return _replayed(tx, earlier)
+    time_ms = max([tx.now_ms(), *(head.time_ms + 1 for _, head, _ in looked)])
+    placed = []
+    for ours, head, before in looked:
+        removed = _removed(tx, ours, head)
+        effects = apply(proposal, ours, head, before, removed=removed, time_ms=time_ms)
+        _write(tx, effects)
+        placed.append((effects.head, effects.commit))
+    committed = Committed(tuple(placed))
+    keep_answer(tx, proposal, answer_of(committed.commits))
+    return committed
+
+
+def _look(tx: Tx, proposal: Proposal, ours: TableChanges) -> tuple[TableHead, TableState | None]:
+    """The table as it is now; refused when ours cannot follow what happened since its base."""
+    if ours.table_id is None:
+        create = next(c for c in ours.changes if isinstance(c, CreateTable))
+        return place_table(tx, create), None
+    head = tables.find_by_id(tx, ours.table_id)
+    if head is None:
+        raise TableNotFound("the table was dropped", hint="open it again by its name")
+    state = tables.get_state(tx, head.id, head.state_id)
+    assert ours.base is not None
+    if head.version > ours.base:
+        clash = _clash(tx, proposal, ours, head, state)
+        if clash is not None:
+            raise _Refused(
+                Conflict(str(head.name), ours.base, clash.with_version, head.version, clash.reason)
+            )
+    return head, state
+
+
+def _clash(
+    tx: Tx, proposal: Proposal, ours: TableChanges, head: TableHead, state: TableState
+) -> Clash | None:
+    assert ours.base is not None
+    typing = typing_of(tx, head.id)
+    first = commits.get_commit(tx, head.id, ours.base)
+    assert first is not None
+    since, state_id = [], first.state_id
+    needs_files = any(isinstance(c, RemoveFiles) for c in ours.changes)
+    for commit in commits.commits_after(tx, head.id, ours.base):
+        added = files.files_added(tx, head.id, commit.version, typing) if needs_files else []
+        gone = files.files_removed(tx, head.id, commit.version, typing) if needs_files else []
+        since.append(
+            Since(
+                commit.version,
+                commit.state_id != state_id,
+                commit.blind_append,
+                [f.file for f in added],
+                frozenset(f.id for f in gone),
+            )
+        )
+        state_id = commit.state_id
+    return find_clash(
+        ours,
+        since,
+        state,
+        schemas={s.id: s for s in tables.list_schemas(tx, head.id)},
+        specs={s.id: s for s in tables.list_specs(tx, head.id)},
+        serializable=proposal.isolation == "serializable",
+    )
+
+
+def _removed(tx: Tx, ours: TableChanges, head: TableHead) -> list[LiveFile]:
+    ids = [i for c in ours.changes if isinstance(c, RemoveFiles) for i in c.file_ids]
+    if not ids:
+        return []
+    return files.get_live(tx, head.id, sorted(set(ids)), typing_of(tx, head.id))
+
+
+def _write(tx: Tx, effects: Effects) -> None:
+    table_id, commit = effects.head.id, effects.commit
+    if effects.state_is_new:
+        tables.insert_state(tx, table_id, effects.state)
+    commits.insert_commit(tx, commit)
+    if effects.snapshot is not None:
+        commits.insert_snapshot(tx, table_id, effects.snapshot)
+    if effects.added:
+        files.insert_files(tx, table_id, effects.added)
+    if effects.removed:
+        ids = [f.id for f in effects.removed]
+        files.close_intervals(tx, table_id, ids, commit.version)
+    if commit.app_transaction is not None:
+        attachments.put_app_transaction(
+            tx, table_id, commit.app_transaction, commit.version, commit.time_ms
+        )
+    outbox.insert_outbox(tx, table_id, commit.version, effects.outbox, commit.time_ms)
+    tables.advance_table(tx, effects.head)
+
+
+def _replayed(tx: Tx, places: Sequence[tuple[TableId, Version]]) -> Committed:
+    found = []
+    for table_id, version in places:
+        head, commit = tables.get_table(tx, table_id), commits.get_commit(tx, table_id, version)
+        if head is None or commit is None:
+            raise TableNotFound(
+                "the table of the earlier answer is gone", hint="use a new idempotency key"
+            )
+        found.append((head, commit))
+    return Committed(tuple(found), replayed=True)
+
+
+def _conflict_of(head: TableHead | None, base: Version, reason: str) -> Conflict:
+    name = str(head.name) if head else "a dropped table"
+    newest = head.version if head else base
+    return Conflict(name, base, newest, newest, reason)

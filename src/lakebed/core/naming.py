@@ -1,0 +1,66 @@
+"""Where a table's root is, and how names become rows: namespaces made as needed, locations unique."""
+
+from urllib.parse import quote
+
+from lakebed.meta import namespaces, tables
+from lakebed.meta.store import Tx
+from lakebed.model.changes import CreateTable
+from lakebed.model.errors import CommitConflict, NamespaceNotFound, TableExists
+from lakebed.model.history import TableHead
+from lakebed.model.ids import StateId, Version
+from lakebed.model.names import TableName
+
+
+def folder_of(name: TableName) -> str:
+    """The plain root of a table: awkward characters percent-encoded, one folder per level."""
+    return "/".join(_folder(part) for part in (*name.namespace, name.name))
+
+
+def _folder(part: str) -> str:
+    encoded = quote(part, safe="")
+    # Readers skip folders that begin with "_" or ".", and encoding can outgrow a file name.
+    if encoded[0] in "._":
+        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
+    return encoded if len(encoded) <= 200 else f"{encoded[:180]}~{len(encoded)}"
+
+
+def free_location(tx: Tx, name: TableName, uuid: str) -> str:
+    plain = folder_of(name)
+    return f"{plain}-{uuid[:8]}" if tables.location_taken(tx, plain) else plain
+
+
+def ensure_namespace(tx: Tx, levels: tuple[str, ...]) -> int:
+    """The id of a namespace, made with its parents when missing."""
+    for depth in range(1, len(levels) + 1):
+        namespaces.insert_namespace(tx, ".".join(levels[:depth]), {})
+    namespace_id = namespaces.lock_namespace(tx, ".".join(levels))
+    if namespace_id is None:
+        raise NamespaceNotFound(f"namespace {'.'.join(levels)} was dropped", hint="try again")
+    return namespace_id
+
+
+def place_table(tx: Tx, create: CreateTable) -> TableHead:
+    """The row of a new table, before its first version."""
+    namespace_id = ensure_namespace(tx, create.name.namespace)
+    if tables.find_table(tx, create.name) is not None:
+        raise TableExists(
+            f"table {create.name} exists already",
+            hint="choose another name, or open it with lake.table()",
+            table=str(create.name),
+        )
+    if tables.location_taken(tx, create.location):
+        raise CommitConflict(
+            f"the folder {create.location} was taken by another table meanwhile",
+            hint="create the table again",
+            table=str(create.name),
+        )
+    table_id = tables.insert_table(
+        tx,
+        namespace_id=namespace_id,
+        name=create.name.name,
+        uuid=create.uuid,
+        location=create.location,
+    )
+    head = tables.get_table(tx, table_id)
+    assert head is not None and head.version == Version(-1) and head.state_id == StateId(-1)
+    return head
