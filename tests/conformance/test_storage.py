@@ -428,3 +428,14 @@ def test_locations_are_absolute_and_below_the_root(storage: Storage) -> None:
     absolute = "memory://" if isinstance(storage, MemoryStorage) else "/"
     assert root.startswith(absolute)
     assert "%20" not in root
+
+
+def test_delete_folder_removes_everything_below_it_and_nothing_beside_it(storage: Storage) -> None:
+    for path in ("t/a", "t/b/c", "t2/a"):
+        storage.put_if_absent(path, b"x")
+
+    storage.delete_folder("t")
+    storage.delete_folder("t")
+
+    assert [s.path for s in storage.list("")] == ["t2/a"]
+    assert storage.put_if_absent("t/b/c", b"again")

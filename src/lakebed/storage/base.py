@@ -88,6 +88,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Remove one object; a missing one is fine."""
 
+    def delete_folder(self, path: str) -> None:
+        """Remove everything below a path, unfinished writes too; a missing one is fine."""
+
 
 def safe_path(path: str) -> str:
     """The path as given, or InvalidName if it could leave the root in any reading of it."""

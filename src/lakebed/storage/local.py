@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,6 +89,17 @@ class LocalStorage:
                 target.unlink()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return
+
+    def delete_folder(self, path: str) -> None:
+        target = self._target(path)
+        self._folders.refuse_links(target)
+        with failures("delete", path):
+            try:
+                shutil.rmtree(target)
+            except FileNotFoundError:
+                return
+            finally:
+                self._folders.forget()
 
     def _target(self, path: str) -> Path:
         return self._root / safe_path(path)

@@ -76,6 +76,12 @@ class MemoryStorage:
         with self._lock:
             self._objects.pop(safe_path(path), None)
 
+    def delete_folder(self, path: str) -> None:
+        start = safe_path(path) + "/"
+        with self._lock:
+            for each in [p for p in self._objects if p.startswith(start)]:
+                del self._objects[each]
+
 
 class _MemoryDraft:
     def __init__(self, storage: MemoryStorage, path: str) -> None:

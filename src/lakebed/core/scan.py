@@ -1,0 +1,96 @@
+"""Planning: which files of a version can hold rows that match. A version and a predicate in, a plan out."""
+
+from collections.abc import Sequence
+
+from lakebed.core.ledger import typing_of
+from lakebed.core.plan import Plan
+from lakebed.core.prune import might_match, must_match
+from lakebed.meta import commits, files, tables
+from lakebed.meta.store import Store
+from lakebed.model.binding import bind
+from lakebed.model.errors import InvalidInput
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import LiveFile
+from lakebed.model.history import TableHead, TableState
+from lakebed.model.ids import Version
+from lakebed.model.partitioning import PartitionSpec
+from lakebed.model.schema import Schema
+
+
+class Planner:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def look(self, head: TableHead, version: Version) -> tuple[TableState, list[LiveFile]]:
+        """A version's state and every file visible at it."""
+        with self._store.read() as tx:
+            commit = commits.get_commit(tx, head.id, version)
+            assert commit is not None, (head.name, version)
+            state = tables.get_state(tx, head.id, commit.state_id)
+            typing = typing_of(tx, head.id)
+            if version == head.version:
+                current = tables.get_table(tx, head.id)
+                if current is not None and current.version == version:
+                    return state, files.live_files(tx, head.id, typing)
+            return state, files.files_at(tx, head.id, version, typing)
+
+    def specs(self, head: TableHead) -> dict[int, PartitionSpec]:
+        with self._store.read() as tx:
+            return {s.id: s for s in tables.list_specs(tx, head.id)}
+
+
+def make_plan(
+    head: TableHead,
+    version: Version,
+    schema: Schema,
+    *,
+    live: Sequence[LiveFile],
+    specs: dict[int, PartitionSpec],
+    columns: Sequence[str] | None,
+    predicate: Predicate | None,
+) -> Plan:
+    bound = bind(predicate, schema) if predicate is not None else None
+    kept = [
+        f
+        for f in live
+        if bound is None or might_match(bound, f.file, specs.get(f.file.spec_id), schema)
+    ]
+    return Plan(
+        root=head.location,
+        version=version,
+        schema=schema,
+        columns=_columns(schema, columns),
+        predicate=bound,
+        files=tuple(kept),
+        pruned=len(live) - len(kept),
+    )
+
+
+def whole_files(
+    predicate: Predicate,
+    schema: Schema,
+    live: Sequence[LiveFile],
+    specs: dict[int, PartitionSpec],
+) -> tuple[list[LiveFile], list[LiveFile]]:
+    """Files all of whose rows match, and files some of whose rows may (predicate bound)."""
+    touched = [f for f in live if might_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
+    whole = [f for f in touched if must_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
+    return whole, [f for f in touched if f not in whole]
+
+
+def _columns(schema: Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    if wanted is None:
+        return tuple(f.name for f in schema.fields)
+    found = []
+    for name in wanted:
+        field = schema.find((name,))
+        if field is None:
+            raise InvalidInput(
+                f"there is no column {name!r}",
+                hint=f"the columns are: {', '.join(f.name for f in schema.fields)}",
+                column=name,
+            )
+        found.append(field.name)
+    if len(set(found)) != len(found):
+        raise InvalidInput("a column is asked for twice", hint="name each column once")
+    return tuple(found)
