@@ -16,7 +16,7 @@ from lakebed.model.errors import (
     VersionNotFound,
 )
 from lakebed.model.history import CommitRecord, TableHead, TableState
-from lakebed.model.ids import StateId, Version
+from lakebed.model.ids import StateId, TableId, Version
 from lakebed.model.names import TableName
 
 PURGE = ("-", "purge")
@@ -91,6 +91,16 @@ class Catalog:
     def find(self, name: TableName) -> TableHead:
         with self._store.read() as tx:
             return find_table(tx, name)
+
+    def get(self, table_id: TableId, name: str) -> TableHead:
+        """By id, so that a handle survives a rename; `name` is for the error only."""
+        with self._store.read() as tx:
+            head = tables.find_by_id(tx, table_id)
+        if head is None:
+            raise TableNotFound(
+                f"table {name} was dropped", hint="open a table by its name again", table=name
+            )
+        return head
 
     def find_many(self, names: list[TableName]) -> list[TableHead]:
         """One consistent set of heads."""

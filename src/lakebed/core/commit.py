@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakebed.core.apply import Effects, apply
-from lakebed.core.attach import answer_of, check_answer, keep_answer, repeated_app_transaction
+from lakebed.core.attach import (
+    Places,
+    answer_of,
+    check_answer,
+    keep_answer,
+    look_up,
+    repeated_app_transaction,
+)
 from lakebed.core.conflict import Clash, Since, find_clash
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import typing_of
@@ -84,6 +91,11 @@ class Committer:
             raise member.error
         assert member.outcome is not None
         return member.outcome
+
+    def answered(self, principal: str, key: str, digest: str) -> Places | None:
+        """The commits an idempotency key made before; its refusal is raised again."""
+        with self.store.read() as tx:
+            return look_up(tx, principal, key, digest)
 
     def _commit_batch(self, own: _Member) -> None:
         with self._mutex:

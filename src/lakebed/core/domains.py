@@ -27,6 +27,7 @@ class Domain:
     """`nulls`, `nans` and `values` (all others) say what may occur; values lie from low to high.
 
     A bound of None is unknown. Bounds may be cut or rounded outwards: none need occur in the file.
+    An open domain does not reach its high bound.
     """
 
     nulls: bool = True
@@ -34,6 +35,7 @@ class Domain:
     values: bool = True
     low: Stored | None = None
     high: Stored | None = None
+    is_open: bool = False
     prefix: str | None = None  # every value begins with it
     buckets: tuple[tuple[Transform, Stored], ...] = ()  # every value falls into them
 
@@ -100,7 +102,7 @@ def _truncated(filled: Domain, kind: Scalar, value: Stored, width: int) -> Domai
         if len(value) < width:
             return replace(filled, low=value, high=value)
         prefix = value if isinstance(value, str) else None
-        return replace(filled, low=value, high=_after(value), prefix=prefix)
+        return replace(filled, low=value, high=_after(value), is_open=True, prefix=prefix)
     if isinstance(value, Decimal) and isinstance(kind, DecimalType):
         span = Decimal(width - 1).scaleb(-kind.scale, context=_WIDE)
         return replace(filled, low=value, high=_WIDE.add(value, span))
@@ -152,8 +154,9 @@ def _meet(a: Domain, b: Domain) -> Domain:
     crossed = low is not None and high is not None and less(high, low)
     if crossed or not (nulls or nans or values):
         return a  # they contradict each other: believe the first, which knows less
+    is_open = any(d.is_open and d.high == high for d in (a, b))
     prefix = max(a.prefix, b.prefix, key=lambda p: len(p or ""))
-    return Domain(nulls, nans, values, low, high, prefix, a.buckets + b.buckets)
+    return Domain(nulls, nans, values, low, high, is_open, prefix, a.buckets + b.buckets)
 
 
 def _is_required(field_id: int, schema: Schema) -> bool:

@@ -14,7 +14,7 @@ from lakebed.meta import leases
 from lakebed.meta.store import Store
 from lakebed.model.ids import TableId, Version
 
-_AFTER_S = 5.0
+AFTER_S = 5.0
 
 
 class LeaseKeeper:
@@ -29,7 +29,7 @@ class LeaseKeeper:
         ttl_s: float,
         version: Version | None = None,
         prefix: str | None = None,
-        after_s: float = _AFTER_S,
+        after_s: float = AFTER_S,
     ) -> None:
         self._store = store
         self._ttl_s = ttl_s

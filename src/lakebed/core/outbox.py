@@ -8,7 +8,7 @@ from lakebed.core.ledger import Ledger
 from lakebed.meta import commits, outbox, publications, tables
 from lakebed.meta.store import Store
 from lakebed.model.history import ManifestRecord, OutboxRow, PublicationRecord
-from lakebed.model.ids import SnapshotId, TableId
+from lakebed.model.ids import SnapshotId, TableId, Version
 
 
 class Outbox:
@@ -26,6 +26,20 @@ class Outbox:
     def all_pending(self) -> tuple[list[OutboxRow], int]:
         with self._store.read() as tx:
             return outbox.all_pending(tx), tx.now_ms()
+
+    def transaction_of(
+        self, table_id: TableId, version: Version
+    ) -> tuple[str, list[tuple[tuple[TableId, Version], str]]]:
+        """The transaction of a commit, and every (table, version) it made with the table's name."""
+        with self._store.read() as tx:
+            commit = commits.get_commit(tx, table_id, version)
+            assert commit is not None, (table_id, version)
+            places = []
+            for other in commits.commits_of_transaction(tx, commit.transaction_id):
+                head = tables.get_table(tx, other.table_id)
+                name = str(head.name) if head else f"table {other.table_id}"
+                places.append(((other.table_id, other.version), name))
+        return commit.transaction_id, places
 
     def publishing(self, table_id: TableId) -> AbstractContextManager[None]:
         """Held while a table is published: the work is repeatable, but need not be done twice."""

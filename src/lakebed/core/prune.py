@@ -129,7 +129,14 @@ def _below(domain: Domain, value: Stored, or_equal: bool) -> tuple[bool, bool]:
     low, high = domain.low, domain.high
     if or_equal:
         return low is None or not less(value, low), high is None or less(value, high)
-    return low is None or less(low, value), high is None or not less(high, value)
+    return low is None or less(low, value), _reaches(domain, value)
+
+
+def _reaches(domain: Domain, value: Stored) -> bool:
+    """Can a value of the domain be this one or a greater one?"""
+    if domain.high is None:
+        return True
+    return less(value, domain.high) or (value == domain.high and not domain.is_open)
 
 
 def _in(column: Column, values: tuple[Stored, ...], domain: Domain) -> tuple[bool, bool]:
@@ -144,10 +151,10 @@ def _in(column: Column, values: tuple[Stored, ...], domain: Domain) -> tuple[boo
 def _holds(domain: Domain, column: Column, value: Stored) -> bool:
     if domain.low is not None and less(value, domain.low):
         return False
-    if domain.high is not None and less(domain.high, value):
-        return False
     kind = column.type
-    return kind is None or all(apply(t, kind, value) == bucket for t, bucket in domain.buckets)
+    return _reaches(domain, value) and (
+        kind is None or all(apply(t, kind, value) == bucket for t, bucket in domain.buckets)
+    )
 
 
 def _like(pattern: str, domain: Domain) -> tuple[bool, bool]:
@@ -156,7 +163,7 @@ def _like(pattern: str, domain: Domain) -> tuple[bool, bool]:
     prefix, only_prefix = like_prefix(pattern)
     low, high = str(domain.low or ""), domain.high
     # Text with the prefix begins at the prefix itself and ends before the next prefix.
-    true = low[: len(prefix)] <= prefix and (high is None or prefix <= str(high))
+    true = low[: len(prefix)] <= prefix and _reaches(domain, prefix)
     bounded = low.startswith(prefix) and high is not None and str(high).startswith(prefix)
     known = bounded or (domain.prefix or "").startswith(prefix)
     return true, not (only_prefix and known)

@@ -25,6 +25,7 @@ class Drained:
     done: int
     left: int
     error: LakebedError | None = None
+    checkpoint_due: bool = False
 
 
 class Drainer:
@@ -53,14 +54,16 @@ class Drainer:
         self, rows: list[OutboxRow], now_ms: int, *, up_to: int | None, force: bool
     ) -> Drained:
         stopped: dict[str, LakebedError] = {}
-        done, left = 0, 0
+        done, left, due = 0, 0, False
         for row in rows:
             if up_to is not None and (row.version > up_to or row.kind in (CHECKPOINT, PURGE)):
+                due = due or row.kind == CHECKPOINT
                 continue
             chain = f"{row.format} {row.kind}" if row.kind == CHECKPOINT else row.format
             error = stopped.get(chain) or (None if force else _waiting(row, now_ms))
             if error is None:
-                error = self._attempt(row)
+                error, follows = self._attempt(row)
+                due = due or follows
             if error is None:
                 done += 1
                 if row.kind == PURGE:
@@ -68,25 +71,25 @@ class Drainer:
             else:
                 stopped[chain] = error
                 left += 1
-        return Drained(done, left, next(iter(stopped.values()), None))
+        return Drained(done, left, next(iter(stopped.values()), None), due)
 
-    def _attempt(self, row: OutboxRow) -> LakebedError | None:
+    def _attempt(self, row: OutboxRow) -> tuple[LakebedError | None, bool]:
+        """What went wrong, if anything, and whether a checkpoint is due now."""
         try:
-            self._publish(row)
+            return None, self._publish(row)
         except DatabaseError:
             raise
         except LakebedError as error:
             _log.warning("publishing %s version %s: %s", row.format, row.version, error.message)
             message = f"{error.message} ({error.hint})" if error.hint else error.message
             self._outbox.fail(row, code=error.code, message=message, wait_ms=self._wait_ms(row))
-            return error
-        return None
+            return error, False
 
-    def _publish(self, row: OutboxRow) -> None:
+    def _publish(self, row: OutboxRow) -> bool:
         ledger = self._outbox.ledger(row.table_id)
         if row.kind == PURGE:
             self._purge(row)
-            return
+            return False
         written = self._publishers[row.format].publish(ledger, ledger.view(row.version), row.kind)
         self._outbox.finish(
             row,
@@ -95,6 +98,7 @@ class Drainer:
             manifest_lists=written.manifest_lists,
             follow_up=written.follow_up,
         )
+        return bool(written.follow_up)
 
     def _purge(self, row: OutboxRow) -> None:
         head = self._outbox.ledger(row.table_id).head()

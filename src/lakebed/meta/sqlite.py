@@ -61,6 +61,19 @@ class SqliteDialect:
             connection.execute("PRAGMA journal_mode = WAL")
         return cast(Connection, connection)  # sqlite3 takes more kinds of parameters
 
+    def keep_copy(self, suffix: str) -> Path | None:
+        """A copy of the database beside it, whole even while others write."""
+        if self.path is None:
+            return None
+        target = self.path.with_name(f"{self.path.name}.{suffix}")
+        source, copy = sqlite3.connect(self.path), sqlite3.connect(target)
+        try:
+            source.backup(copy)
+        finally:
+            source.close()
+            copy.close()
+        return target
+
     def begin(self, connection: Connection, *, write: bool, durable: bool) -> None:
         if write:
             # A record that can be made again need not wait for the disk; WAL keeps it consistent.

@@ -65,10 +65,10 @@ def _resolve(column: Column, schema: Schema) -> tuple[Column, Field]:
     field = schema.find(column.path)
     if field is None:
         names = [".".join(path) for path in _paths(schema.fields)]
-        close = difflib.get_close_matches(str(column), names, n=3, cutoff=0.6)
+        close = difflib.get_close_matches(str(column), names, n=1, cutoff=0.6)
         raise InvalidExpression(
             f"column {str(column)!r} is not in the schema",
-            hint=f"did you mean {' or '.join(close)}?"
+            hint=f"did you mean {close[0]}?"
             if close
             else f"the columns are: {', '.join(f.name for f in schema.fields)}",
             column=str(column),

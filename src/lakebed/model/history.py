@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from lakebed.model.ids import SnapshotId, StateId, TableId, Version
@@ -69,19 +70,23 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a write returns."""
+    """What a write returns, and what a history lists."""
 
     table: str
     version: int
     time_ms: int
     operation: str
+    author: str
+    message: str | None
     transaction_id: str
     summary: Mapping[str, Any]
     published: bool = True
     reason: str | None = None  # why it is not published
-    replayed: bool = (
-        False  # this answer was given before: idempotency key or application transaction
-    )
+    replayed: bool = False  # answered before: same idempotency key or application transaction
+
+    @property
+    def time(self) -> datetime:
+        return datetime.fromtimestamp(self.time_ms / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True)

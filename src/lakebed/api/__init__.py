@@ -1,0 +1,1 @@
+"""The one way in: every door calls this. Authorise, then act."""

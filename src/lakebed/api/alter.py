@@ -1,0 +1,57 @@
+"""Changes of a table's schema, collected and committed together."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from lakebed.model.changes import SetSchema
+from lakebed.model.errors import InvalidSchema
+from lakebed.model.history import Commit, TableState
+from lakebed.model.ids import FieldId, SchemaId
+from lakebed.model.schema import Schema, assign_ids
+from lakebed.model.schema_text import parse_type
+from lakebed.model.types import Field
+
+
+class Alter:
+    """`table.alter().add_column("note", "string").commit()`."""
+
+    def __init__(
+        self,
+        state: TableState,
+        schemas: list[Schema],
+        commit: Callable[[SetSchema], Commit],
+    ) -> None:
+        self._fields = state.schema.fields
+        self._primary_key = state.schema.primary_key
+        self._last_column_id = state.last_column_id
+        self._next_id = SchemaId(max(s.id for s in schemas) + 1)
+        self._taken = frozenset(f.physical.casefold() for s in schemas for f in s.fields)
+        self._commit = commit
+
+    def add_column(self, name: str, kind: str, *, doc: str | None = None) -> "Alter":
+        """A new column at the end; rows written before read NULL there."""
+        added = Field(FieldId(0), name, parse_type(kind), False, doc)
+        if any(f.name.casefold() == name.casefold() for f in self._fields):
+            raise InvalidSchema(
+                f"there is a column {name!r} already",
+                hint="names may not differ in case only; choose another",
+                column=name,
+            )
+        taken = self._taken | {f.physical.casefold() for f in self._fields}
+        placed, last = assign_ids((added,), last_column_id=self._last_column_id, taken=taken)
+        self._fields, self._last_column_id = (*self._fields, *placed), last
+        return self
+
+    def set_comment(self, name: str, doc: str | None) -> "Alter":
+        if all(f.name != name for f in self._fields):
+            raise InvalidSchema(
+                f"there is no column {name!r}",
+                hint=f"the columns are: {', '.join(f.name for f in self._fields)}",
+                column=name,
+            )
+        self._fields = tuple(replace(f, doc=doc) if f.name == name else f for f in self._fields)
+        return self
+
+    def commit(self) -> Commit:
+        schema = Schema(self._next_id, self._fields, self._primary_key)
+        return self._commit(SetSchema(schema, self._last_column_id))

@@ -1,0 +1,104 @@
+"""From what a user gives for a new table to the change that creates it."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakebed.api.parts import Parts
+from lakebed.api.staging import Staged
+from lakebed.core.state import first_state
+from lakebed.engines.arrow.ingest import open_batches
+from lakebed.engines.arrow.types import fields_from_arrow
+from lakebed.model.changes import CreateTable
+from lakebed.model.errors import InvalidInput, InvalidSchema
+from lakebed.model.history import TableHead
+from lakebed.model.ids import StateId, TableId, Version
+from lakebed.model.names import TableName
+from lakebed.model.partitioning import parse_sort_order, parse_spec
+from lakebed.model.properties import check_properties
+from lakebed.model.schema import new_schema
+from lakebed.model.schema_text import parse_schema
+from lakebed.model.settings import parse_formats
+from lakebed.model.types import Field
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """Arguments of create_table besides the name and the schema."""
+
+    partition_by: Sequence[str] = ()
+    sort_by: Sequence[str] = ()
+    primary_key: Sequence[str] = ()
+    properties: Mapping[str, str] | None = None
+    formats: str | Sequence[str] | None = None
+    comment: str | None = None
+
+
+def stage_table(
+    parts: Parts, name: TableName, given: object, new: NewTable
+) -> tuple[Staged, object | None]:
+    """The staged table, and the rows when data was given in place of a schema."""
+    fields, rows = _fields(given)
+    for argument in ("partition_by", "sort_by", "primary_key"):
+        if isinstance(getattr(new, argument), str):
+            raise InvalidInput(f"{argument} must be a list", hint=f"{argument}=['column']")
+    schema = new_schema(fields, primary_key=tuple(new.primary_key))
+    formats = new.formats or str(parts.settings.value("publish.formats"))
+    identifier = str(uuid.uuid4())
+    create = CreateTable(
+        name=name,
+        uuid=identifier,
+        location=parts.catalog.free_location(name, identifier.replace("-", "")),
+        schema=schema,
+        spec=parse_spec(tuple(new.partition_by), schema),
+        sort_order=parse_sort_order(tuple(new.sort_by), schema),
+        properties=check_properties(new.properties or {}),
+        formats=parse_formats(formats),
+        comment=new.comment,
+    )
+    state = first_state(create)
+    staged = Staged(
+        head=_unborn(create),
+        base=None,
+        state=state,
+        specs={create.spec.id: create.spec},
+        create=create,
+        live=[],
+        operations=["create"],
+    )
+    return staged, rows
+
+
+def _fields(given: object) -> tuple[tuple[Field, ...], object | None]:
+    if isinstance(given, str):
+        return parse_schema(given), None
+    if isinstance(given, pa.Schema):
+        return fields_from_arrow(given), None
+    if given is None:
+        raise InvalidSchema("a table needs a schema", hint="give 'id long, name string' or data")
+    batches = open_batches(given, schema=None)
+    return fields_from_arrow(batches.schema), batches
+
+
+def _unborn(create: CreateTable) -> TableHead:
+    """A head with no id yet, for the parts that need a place to write to."""
+    return TableHead(
+        id=TableId(-1),
+        uuid=create.uuid,
+        name=create.name,
+        location=create.location,
+        write_mode="managed",
+        created_ms=0,
+        version=Version(-1),
+        time_ms=0,
+        state_id=StateId(-1),
+        snapshot_id=None,
+        last_sequence_number=0,
+        next_file_id=0,
+        next_row_id=0,
+        live_files=0,
+        live_rows=0,
+        live_bytes=0,
+    )

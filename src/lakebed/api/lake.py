@@ -1,0 +1,219 @@
+"""A lake: its namespaces, its tables, transactions over several of them, and how it is doing."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Unpack
+
+from lakebed.api.creating import NewTable, stage_table
+from lakebed.api.options import CommitOptions, check_options, digest_of
+from lakebed.api.parts import Parts
+from lakebed.api.settings import Resolved
+from lakebed.api.status import Status, status_of
+from lakebed.api.table import Table
+from lakebed.api.transaction import Transaction, replay
+from lakebed.maintenance.check import Report, check
+from lakebed.model.errors import TableNotFound
+from lakebed.model.names import parse_namespace, parse_table_name
+from lakebed.model.settings import find_setting, parse_setting
+from lakebed.security.policy import Action, require
+
+_CLOSE_WAIT_S = 10.0
+
+
+class Lake:
+    """Thread-safe: one handle may be shared by all threads of a process."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    @property
+    def uri(self) -> str:
+        return self._parts.uri
+
+    @property
+    def warehouse(self) -> str:
+        return self._parts.storage.root_uri
+
+    def create_namespace(
+        self, name: str, properties: Mapping[str, str] | None = None, *, exist_ok: bool = False
+    ) -> None:
+        self._may("create", name)
+        self._parts.catalog.create_namespace(
+            parse_namespace(name), dict(properties or {}), exist_ok=exist_ok
+        )
+
+    def namespaces(self, parent: str | None = None) -> list[str]:
+        """Every namespace at every depth; only the direct children of `parent` when given."""
+        self._may("read", parent or "*")
+        return self._parts.catalog.list_namespaces(
+            None if parent is None else parse_namespace(parent)
+        )
+
+    def namespace_properties(self, name: str) -> dict[str, str]:
+        self._may("read", name)
+        return self._parts.catalog.namespace_properties(parse_namespace(name))
+
+    def set_namespace_properties(
+        self, name: str, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
+    ) -> dict[str, str]:
+        self._may("alter", name)
+        return self._parts.catalog.set_namespace_properties(
+            parse_namespace(name), dict(changed or {}), tuple(removed)
+        )
+
+    def drop_namespace(self, name: str) -> None:
+        """Only an empty one."""
+        self._may("drop", name)
+        self._parts.catalog.drop_namespace(parse_namespace(name))
+
+    def create_table(
+        self,
+        name: str,
+        schema: object,
+        *,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        formats: str | Sequence[str] | None = None,
+        comment: str | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Table:
+        """Create a table from a schema text, an Arrow schema, or data (which becomes version 0).
+
+        Missing namespaces are made. Example:
+
+            lake.create_table("sales.orders", "id long not null, ts timestamp", partition_by=["day(ts)"])
+        """
+        self._may("create", name)
+        new = NewTable(partition_by, sort_by, primary_key, properties, formats, comment)
+        checked = check_options(options)
+        table_name = parse_table_name(name)
+        digest = digest_of("create", table_name, partition_by, sort_by, primary_key, formats)
+        if checked.idempotency_key is not None:
+            places = self._parts.committer.answered(
+                self._parts.principal.name, checked.idempotency_key, digest
+            )
+            if places is not None:
+                return self.table(next(iter(replay(self._parts, places, checked.publish))))
+        transaction = Transaction(self._parts, checked, digest)
+        with transaction:
+            staged, rows = stage_table(self._parts, table_name, schema, new)
+            table = transaction.stage_new(str(table_name), staged)
+            if rows is not None:
+                table.append(rows)
+        return self.table(str(table_name))
+
+    def table(self, name: str) -> Table:
+        self._may("read", name)
+        return Table(self._parts, self._parts.catalog.find(parse_table_name(name)))
+
+    def has_table(self, name: str) -> bool:
+        self._may("read", name)
+        return self._parts.catalog.exists(parse_table_name(name))
+
+    def tables(self, namespace: str | None = None) -> list[str]:
+        self._may("read", namespace or "*")
+        levels = None if namespace is None else parse_namespace(namespace)
+        return [str(head.name) for head in self._parts.catalog.list_tables(levels)]
+
+    def rename_table(self, name: str, new_name: str) -> None:
+        """A new name for the same table; its folder stays where it is."""
+        self._may("alter", name)
+        self._parts.catalog.rename(parse_table_name(name), parse_table_name(new_name))
+
+    def drop_table(self, name: str, *, purge: bool = False) -> None:
+        """Forget a table; its files stay unless purged, and so does its folder's name."""
+        self._may("drop", name)
+        head = self._parts.catalog.drop(parse_table_name(name), purge=purge)
+        if purge:
+            self._parts.drainer.drain(head.id, force=True)
+
+    def dropped_tables(self) -> list[tuple[str, str]]:
+        """(name, folder) of dropped tables whose files are kept."""
+        self._may("admin", "*")
+        return [
+            (str(head.name), self._parts.storage.location(head.location))
+            for head in self._parts.catalog.dropped()
+        ]
+
+    def purge_table(self, name: str) -> int:
+        """Delete the files of dropped tables of this name; how many tables they were."""
+        self._may("drop", name)
+        wanted = parse_table_name(name)
+        found = [head for head in self._parts.catalog.dropped() if head.name == wanted]
+        if not found:
+            raise TableNotFound(
+                f"there is no dropped table {name}", hint="drop_table(name, purge=True) does both"
+            )
+        for head in found:
+            self._parts.catalog.purge_dropped(head)
+            self._parts.drainer.drain(head.id, force=True)
+        return len(found)
+
+    def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
+        """Several tables, one commit: `with lake.transaction() as tx: tx.table("a.b").append(rows)`."""
+        self._may("write", "*")
+        checked = check_options(options)
+        return Transaction(self._parts, checked, digest_of("transaction", checked.message))
+
+    def publish(self, table: str | None = None) -> Status:
+        """Publish everything that waits, trying at once what failed before."""
+        self._may("write", table or "*")
+        if table is not None:
+            ids = [self._parts.catalog.find(parse_table_name(table)).id]
+        else:
+            ids = list(dict.fromkeys(r.table_id for r in self._parts.outbox.all_pending()[0]))
+        for table_id in ids:
+            self._parts.drainer.drain(table_id, force=True)
+        return self.status()
+
+    def status(self) -> Status:
+        """What waits for publication, since when, and what is stopped."""
+        self._may("read", "*")
+        return status_of(self._parts)
+
+    def check(self, table: str | None = None, *, repair: bool = False) -> Report:
+        """Compare the rows with the data files and with both published formats."""
+        self._may("admin" if repair else "read", table or "*")
+        names = None if table is None else [parse_table_name(table)]
+        return check(
+            self._parts.catalog,
+            self._parts.outbox,
+            self._parts.storage,
+            names=names,
+            drainer=self._parts.drainer if repair else None,
+        )
+
+    def settings(self) -> list[Resolved]:
+        """Every setting with its value and where it comes from."""
+        self._may("read", "*")
+        self._parts.settings.replace_lake(self._parts.catalog.settings())
+        return self._parts.settings.all()
+
+    def set_setting(self, name: str, value: object | None) -> None:
+        """Keep a setting in the lake, for everybody who opens it; None takes it out."""
+        self._may("admin", name)
+        setting = find_setting(name)
+        text = None if value is None else str(parse_setting(setting, value))
+        self._parts.catalog.put_setting(name, text)
+        self._parts.settings.replace_lake(self._parts.catalog.settings())
+
+    def close(self) -> None:
+        """Let background publication finish what it can, and give connections back."""
+        self._parts.worker.close(_CLOSE_WAIT_S)
+        self._parts.store.close()
+
+    def __enter__(self) -> "Lake":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _may(self, action: Action, resource: str) -> None:
+        require(self._parts.principal, action, resource)

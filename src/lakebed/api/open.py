@@ -1,0 +1,326 @@
+"""Opens lakes: the one place where parts are chosen and wired. Heavy parts are imported here, late."""
+
+import atexit
+import logging
+import os
+import re
+import uuid
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from lakebed.model.errors import (
+    InvalidInput,
+    InvalidUri,
+    LakeExists,
+    LakeNotFound,
+    MissingExtra,
+    StorageReadOnly,
+    UpgradeRequired,
+)
+
+if TYPE_CHECKING:
+    from lakebed.api.lake import Lake
+    from lakebed.api.settings import Settings
+    from lakebed.meta.dialect import Dialect
+    from lakebed.meta.store import Store
+
+_log = logging.getLogger("lakebed")
+DATABASE = "lakebed.db"
+WAREHOUSE = "warehouse"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_open_lakes: "weakref.WeakSet[Lake]" = weakref.WeakSet()
+
+
+class _Place(NamedTuple):
+    """Where a lake's database is: a folder, a PostgreSQL URL, or memory (neither)."""
+
+    uri: str
+    folder: Path | None = None
+    postgres: str | None = None
+
+
+def open(  # noqa: A001  # the name users type: lakebed.open
+    uri: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    warehouse: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> "Lake":
+    """Open a lake: a folder, `postgresql://…/db?schema=name`, or `:memory:`.
+
+    `create` makes it when it is not there. `warehouse` is where tables live; it is chosen when the
+    lake is created and kept in it.
+    """
+    place = _place(os.fspath(uri))
+    return _open(place, create=create, warehouse=warehouse, settings=settings or {})
+
+
+def init(uri: str | os.PathLike[str], *, warehouse: str | os.PathLike[str] | None = None) -> "Lake":
+    """Create a lake that must not exist yet."""
+    place = _place(os.fspath(uri))
+    if place.folder is not None and (place.folder / DATABASE).exists():
+        raise LakeExists(
+            f"there is a lake in {place.folder} already", hint="open it, or choose another folder"
+        )
+    return _open(place, create=True, warehouse=warehouse, settings={}, must_be_new=True)
+
+
+def upgrade(uri: str | os.PathLike[str]) -> tuple[int, int]:
+    """Bring a lake's database to this program's schema: (number before, number now)."""
+    from lakebed.meta.migrate import apply_migrations, known_migrations, schema_number
+
+    store = _store(_place(os.fspath(uri)), {}, create=False)
+    try:
+        before = schema_number(store)
+        if before == 0:
+            raise _not_found(_place(os.fspath(uri)))
+        return before, apply_migrations(store, known_migrations())
+    finally:
+        store.close()
+
+
+def find_lake(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds a lake."""
+    for folder in (start, *start.parents):
+        if (folder / DATABASE).is_file():
+            return folder
+    return None
+
+
+def _place(uri: str) -> _Place:
+    if not isinstance(uri, str) or not uri or "\x00" in uri:
+        raise InvalidUri("a lake needs a folder or a URL", hint="lakebed.open('./shop')")
+    if uri == ":memory:":
+        return _Place(uri)
+    if uri.startswith(("postgresql://", "postgres://")):
+        return _Place(uri, postgres=uri)
+    if uri.startswith("file://"):
+        parts = urlsplit(uri)
+        if parts.netloc not in ("", "localhost") or not parts.path:
+            raise InvalidUri(f"{uri!r} is not a local file URI", hint="write file:///folder")
+        uri = unquote(parts.path)
+    elif _SCHEME.match(uri) and not Path(uri).exists():
+        raise InvalidUri(
+            f"{uri.split(':')[0]!r} is no place for a lake's database",
+            hint="use a folder, postgresql://…, or :memory:",
+        )
+    folder = Path(uri).expanduser().absolute()
+    return _Place(str(folder), folder=folder.parent if folder.name == DATABASE else folder)
+
+
+def _open(
+    place: _Place,
+    *,
+    create: bool,
+    warehouse: str | os.PathLike[str] | None,
+    settings: Mapping[str, object],
+    must_be_new: bool = False,
+) -> "Lake":
+    from lakebed.meta import lakes
+    from lakebed.meta.migrate import apply_migrations, known_migrations
+
+    create = create or place.uri == ":memory:"
+    store = _store(place, settings, create=create)
+    try:
+        _bring_up(place, store, create=create)
+        with store.read() as tx:
+            found = lakes.find_lake(tx)
+        if found is None:
+            if not create:
+                raise _not_found(place)
+            apply_migrations(store, known_migrations())
+            found = _found(place, store, warehouse)
+        elif must_be_new:
+            raise LakeExists(f"there is a lake in {_shown(place)} already", hint="open it instead")
+        elif warehouse is not None and _uri_of(place, os.fspath(warehouse)) != _uri_of(
+            place, found[1]
+        ):
+            raise InvalidInput(
+                f"this lake's warehouse is {_uri_of(place, found[1])}",
+                hint="leave `warehouse` out; it is kept in the lake",
+            )
+        return _wire(place, store, found, settings)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _store(place: _Place, settings: Mapping[str, object], *, create: bool) -> "Store":
+    from lakebed.api.settings import Settings
+    from lakebed.meta.store import Store
+
+    resolved = Settings(settings, {})
+    timeout_s = float(resolved.value("database.timeout-s"))
+    dialect = _dialect(place, resolved, create=create)
+    return Store(dialect, timeout_s=timeout_s)
+
+
+def _dialect(place: _Place, resolved: "Settings", *, create: bool) -> "Dialect":
+    timeout_s = float(resolved.value("database.timeout-s"))
+    pool_size = int(resolved.value("database.pool-size"))
+    if place.postgres is not None:
+        try:
+            from lakebed.meta.postgres import PostgresDialect
+        except ImportError as error:
+            raise MissingExtra(
+                "the PostgreSQL driver is not installed", hint="pip install 'lakebed[postgres]'"
+            ) from error
+        postgres = PostgresDialect(place.postgres, timeout_s=timeout_s, pool_size=pool_size)
+        if create:
+            postgres.create_schema()
+        return postgres
+    from lakebed.meta.sqlite import SqliteDialect
+
+    path = place.folder / DATABASE if place.folder is not None else None
+    if path is not None and not path.exists():
+        if not create:
+            raise _not_found(place)
+        _make_file(path)
+    return SqliteDialect(path, timeout_s=timeout_s, pool_size=pool_size)
+
+
+def _make_file(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except (NotADirectoryError, FileExistsError) as error:
+        raise InvalidUri(f"{path.parent} is not a folder", hint="choose another place") from error
+    except OSError as error:
+        raise StorageReadOnly(
+            f"{path.parent} cannot be written: {error.strerror}", hint="check its permissions"
+        ) from error
+
+
+def _bring_up(place: _Place, store: "Store", *, create: bool) -> None:
+    """Migrate an older SQLite database, keeping a copy; refuse an older PostgreSQL one."""
+    from lakebed.meta.migrate import apply_migrations, known_migrations, refuse_newer, schema_number
+    from lakebed.meta.sqlite import SqliteDialect
+
+    number, known = schema_number(store), known_migrations()
+    refuse_newer(number, known)
+    if number == 0:
+        if not create:
+            raise _not_found(place)
+        apply_migrations(store, known)
+    elif number < known[-1].number:
+        if not isinstance(store.dialect, SqliteDialect):
+            raise UpgradeRequired(
+                f"the database has schema {number}, this lakebed needs {known[-1].number}",
+                hint="run `lakebed upgrade` once, when no older lakebed uses the lake",
+            )
+        copy = store.dialect.keep_copy(f"before-{known[-1].number:04d}")
+        _log.warning("upgrading the lake's database; the old one is kept as %s", copy)
+        apply_migrations(store, known)
+
+
+def _found(
+    place: _Place, store: "Store", warehouse: str | os.PathLike[str] | None
+) -> tuple[str, str]:
+    """Write the lake's own row, unless another process was faster."""
+    from lakebed.meta import lakes
+    from lakebed.storage import open_storage
+
+    if warehouse is not None:
+        chosen = _uri_of(place, os.fspath(warehouse))
+    elif place.folder is not None:
+        chosen = WAREHOUSE  # relative: the folder may be moved
+    elif place.postgres is not None:
+        raise InvalidInput(
+            "a lake on PostgreSQL needs a warehouse for its tables",
+            hint="pass warehouse='/data/warehouse' (CLI: --warehouse)",
+        )
+    else:
+        chosen = "memory://"
+    open_storage(_uri_of(place, chosen))  # a bad URI is refused before anything is kept
+    with store.write() as tx:
+        found = lakes.find_lake(tx)
+        if found is None:
+            lakes.insert_lake(tx, uuid=str(uuid.uuid4()), warehouse=chosen)
+            found = lakes.find_lake(tx)
+    assert found is not None
+    return found
+
+
+def _uri_of(place: _Place, warehouse: str) -> str:
+    from lakebed.storage import open_storage
+
+    if warehouse == WAREHOUSE and place.folder is not None:
+        warehouse = str(place.folder / WAREHOUSE)
+    return warehouse if warehouse == "memory://" else open_storage(warehouse).root_uri
+
+
+def _wire(
+    place: _Place, store: "Store", found: tuple[str, str], given: Mapping[str, object]
+) -> "Lake":
+    from lakebed.api.lake import Lake
+    from lakebed.api.parts import Parts
+    from lakebed.api.settings import Settings
+    from lakebed.core.catalog import Catalog
+    from lakebed.core.commit import Committer
+    from lakebed.core.outbox import Outbox
+    from lakebed.core.scan import Planner
+    from lakebed.formats.delta.publish import DeltaPublisher
+    from lakebed.formats.iceberg.publish import IcebergPublisher
+    from lakebed.formats.publish import Drainer
+    from lakebed.formats.worker import Worker
+    from lakebed.security.policy import OWNER
+    from lakebed.storage import open_storage
+
+    catalog = Catalog(store)
+    settings = Settings(given, catalog.settings())
+    storage = open_storage(_uri_of(place, found[1]))
+    outbox = Outbox(store)
+    publishers = {
+        p.format: p
+        for p in (
+            DeltaPublisher(storage, settings.value),
+            IcebergPublisher(storage, settings.value),
+        )
+    }
+    drainer = Drainer(outbox, storage, publishers, settings.value)
+    worker = Worker(drainer)
+    lake = Lake(
+        Parts(
+            uri=_shown(place),
+            uuid=found[0],
+            store=store,
+            storage=storage,
+            catalog=catalog,
+            planner=Planner(store),
+            committer=Committer(store, retries=int(settings.value("commit.retries"))),
+            outbox=outbox,
+            drainer=drainer,
+            worker=worker,
+            settings=settings,
+            principal=OWNER,
+        )
+    )
+    for row in outbox.all_pending()[0]:
+        worker.notify(row.table_id)  # what a process before us left behind
+    _open_lakes.add(lake)
+    return lake
+
+
+def _shown(place: _Place) -> str:
+    if place.postgres is None:
+        return place.uri
+    from lakebed.meta.postgres import redact
+
+    return redact(place.postgres)
+
+
+def _not_found(place: _Place) -> LakeNotFound:
+    shown = _shown(place)
+    return LakeNotFound(
+        f"there is no lake in {shown}",
+        hint=f"create it with: lakebed init {shown}   (Python: lakebed.open(…, create=True))",
+    )
+
+
+@atexit.register
+def _close_all() -> None:
+    for lake in list(_open_lakes):
+        lake.close()

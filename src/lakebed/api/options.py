@@ -1,0 +1,113 @@
+"""What every write takes besides its rows."""
+
+import getpass
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypedDict
+
+import orjson
+
+from lakebed.model.errors import InvalidInput
+
+_MAX_TEXT = 100_000
+
+
+class CommitOptions(TypedDict, total=False):
+    """Keyword arguments of every write."""
+
+    message: str | None  # why, for people
+    author: str | None  # who, for people; the operating system's user when left out
+    idempotency_key: str | None  # the same key again = the same answer again, nothing written
+    txn: tuple[str, int] | None  # (application, number): a number not above the last adds nothing
+    isolation: str | None  # write_serializable or serializable
+    publish: str | None  # commit or background
+    summary: Mapping[str, str] | None  # entries for the commit's summary
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The same, checked."""
+
+    message: str | None
+    author: str
+    idempotency_key: str | None
+    txn: tuple[str, int] | None
+    isolation: str | None
+    publish: str | None
+    summary: Mapping[str, str] | None
+
+
+def check_options(given: CommitOptions) -> Options:
+    unknown = set(given) - set(CommitOptions.__annotations__)
+    if unknown:
+        raise InvalidInput(
+            f"unknown option {sorted(unknown)[0]!r}",
+            hint=f"writes take: {', '.join(CommitOptions.__annotations__)}",
+        )
+    for name in ("message", "author", "idempotency_key"):
+        _check_text(name, given.get(name))
+    _check_choice("isolation", given.get("isolation"), ("write_serializable", "serializable"))
+    _check_choice("publish", given.get("publish"), ("commit", "background"))
+    return Options(
+        given.get("message"),
+        given.get("author") or _user(),
+        given.get("idempotency_key"),
+        _check_txn(given.get("txn")),
+        given.get("isolation"),
+        given.get("publish"),
+        _check_summary(given.get("summary")),
+    )
+
+
+def digest_of(operation: str, *parts: object) -> str:
+    """What makes two requests with one idempotency key the same request."""
+    return hashlib.sha256(orjson.dumps([operation, *(str(p) for p in parts)])).hexdigest()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str) or "\x00" in value or len(value) > _MAX_TEXT or not value:
+        raise InvalidInput(
+            f"{name} must be text of 1 to {_MAX_TEXT} characters without NUL",
+            hint=f"give another {name}",
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{name} is not valid Unicode", hint=f"give another {name}") from None
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value is not None and value not in choices:
+        raise InvalidInput(f"{name} is {value!r}", hint=f"use one of: {', '.join(choices)}")
+
+
+def _check_txn(txn: object) -> tuple[str, int] | None:
+    if txn is None:
+        return None
+    if not isinstance(txn, tuple | list) or len(txn) != 2:
+        raise InvalidInput("txn is not a pair", hint="give txn=(application name, number)")
+    app, number = txn
+    _check_text("the application of txn", app)
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
+        raise InvalidInput(f"txn number {number!r} is not a whole number from 0", hint="count up")
+    return str(app), number
+
+
+def _check_summary(summary: object) -> Mapping[str, str] | None:
+    if summary is None:
+        return None
+    if not isinstance(summary, Mapping) or not all(
+        isinstance(k, str) and isinstance(v, str) for k, v in summary.items()
+    ):
+        raise InvalidInput("summary must map text to text", hint="give summary={'key': 'value'}")
+    return dict(summary)

@@ -1,0 +1,30 @@
+"""The parts of an open lake, wired once in `open` and shared by its handles."""
+
+from dataclasses import dataclass
+
+from lakebed.api.settings import Settings
+from lakebed.core.catalog import Catalog
+from lakebed.core.commit import Committer
+from lakebed.core.outbox import Outbox
+from lakebed.core.scan import Planner
+from lakebed.formats.publish import Drainer
+from lakebed.formats.worker import Worker
+from lakebed.meta.store import Store
+from lakebed.security.policy import Principal
+from lakebed.storage.base import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    uri: str
+    uuid: str
+    store: Store
+    storage: Storage
+    catalog: Catalog
+    planner: Planner
+    committer: Committer
+    outbox: Outbox
+    drainer: Drainer
+    worker: Worker
+    settings: Settings
+    principal: Principal

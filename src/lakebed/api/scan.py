@@ -1,0 +1,99 @@
+"""A scan: what to read of which version, turned into Arrow, batches or a DataFrame when asked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakebed.api.parts import Parts
+from lakebed.core.lease import AFTER_S, LeaseKeeper
+from lakebed.core.plan import Plan
+from lakebed.engines.arrow.read import read, read_schema
+from lakebed.model.errors import InvalidInput, MissingExtra
+from lakebed.model.ids import TableId
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Scan:
+    """Planned when first used; the plan is one version, whatever is committed meanwhile."""
+
+    def __init__(self, parts: Parts, table_id: TableId | None, plan: Callable[[], Plan]) -> None:
+        self._parts = parts
+        self._table_id = table_id  # None: of a transaction, whose files nobody else knows
+        self._make = plan
+        self._plan: Plan | None = None
+
+    def plan(self) -> Plan:
+        """The files that will be read, and how many were left out."""
+        if self._plan is None:
+            self._plan = self._make()
+        return self._plan
+
+    def to_arrow(self) -> pa.Table:
+        plan = self.plan()
+        return pa.Table.from_batches(self._batches(plan, after_s=AFTER_S), read_schema(plan))
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """A stream: memory is bounded by a batch, and a lease keeps the version while it is read."""
+        plan = self.plan()
+        return pa.RecordBatchReader.from_batches(
+            read_schema(plan), self._batches(plan, after_s=0.0)
+        )
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise MissingExtra(
+                "pandas is not installed", hint="pip install 'lakebed[pandas]'"
+            ) from error
+
+    def _batches(self, plan: Plan, *, after_s: float) -> Iterator[pa.RecordBatch]:
+        with self._lease(plan, after_s) as lease:
+            for batch in read(plan, self._parts.storage):
+                if lease is not None:
+                    lease.touch()
+                yield batch
+
+    def _lease(self, plan: Plan, after_s: float) -> AbstractContextManager[LeaseKeeper | None]:
+        if self._table_id is None:
+            return nullcontext()
+        return LeaseKeeper(
+            self._parts.store,
+            self._table_id,
+            kind="read",
+            ttl_s=float(self._parts.settings.value("lease.ttl-s")),
+            version=plan.version,
+            after_s=after_s,
+        )
+
+
+def to_time_ms(timestamp: datetime | str | int) -> int:
+    """A moment as milliseconds: a datetime or ISO text (UTC when it names no zone), or a number."""
+    if isinstance(timestamp, bool) or not isinstance(timestamp, datetime | str | int):
+        raise InvalidInput(
+            f"timestamp {timestamp!r} is not a moment",
+            hint="give a datetime, ISO text such as 2026-11-01T12:00:00Z, or milliseconds",
+        )
+    if isinstance(timestamp, int):
+        return timestamp
+    try:
+        moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
+    except ValueError:
+        raise InvalidInput(
+            f"timestamp {timestamp!r} is not ISO text", hint="write 2026-11-01T12:00:00Z"
+        ) from None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)
+
+
+def to_columns(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not all(isinstance(c, str) for c in columns):
+        raise InvalidInput("columns must be a list of names", hint="columns=['id', 'name']")
+    return tuple(columns)

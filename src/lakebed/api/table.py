@@ -1,0 +1,307 @@
+"""A table: read it, write it, look at its history. Every write is a commit of its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar, Unpack
+
+import pyarrow as pa
+
+from lakebed.api.alter import Alter
+from lakebed.api.options import CommitOptions, Options, check_options, digest_of
+from lakebed.api.parts import Parts
+from lakebed.api.scan import Scan, to_columns, to_time_ms
+from lakebed.api.transaction import (
+    Transaction,
+    conflict_error,
+    replay,
+    to_commit,
+)
+from lakebed.api.txtable import TransactionTable
+from lakebed.core.commit import Committed
+from lakebed.core.plan import Plan
+from lakebed.core.scan import make_plan
+from lakebed.engines.arrow.types import to_arrow
+from lakebed.model.changes import SetSchema
+from lakebed.model.expressions import Predicate
+from lakebed.model.history import Commit, TableHead, TableState
+from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+from lakebed.model.types import Stored
+from lakebed.security.policy import Action, require
+from lakebed.sql.predicate import parse_predicate
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A data file of a version; `path` is relative to the table's location."""
+
+    path: str
+    size_bytes: int
+    record_count: int
+    partition: Mapping[str, Stored | None]
+    added_version: int
+
+
+class Table:
+    """A handle: thread-safe, always at the newest version unless told otherwise."""
+
+    def __init__(self, parts: Parts, head: TableHead) -> None:
+        self._parts = parts
+        self._id = head.id
+        self._name = str(head.name)
+
+    @property
+    def name(self) -> str:
+        return str(self._head("read").name)
+
+    @property
+    def version(self) -> int:
+        return self._head("read").version
+
+    @property
+    def location(self) -> str:
+        """The folder that Delta and Iceberg readers open."""
+        return self._parts.storage.location(self._head("read").location)
+
+    @property
+    def schema(self) -> Schema:
+        return self._state().schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return to_arrow(self._state().schema)
+
+    @property
+    def partitioning(self) -> PartitionSpec:
+        return self._state().spec
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self._state().sort_order
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self._state().properties
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return self._state().formats
+
+    @property
+    def comment(self) -> str | None:
+        return self._state().comment
+
+    @property
+    def uuid(self) -> str:
+        return self._head("read").uuid
+
+    @property
+    def row_count(self) -> int:
+        """Rows at the newest version, known without reading a file."""
+        return self._head("read").live_rows
+
+    def append(self, rows: object, **options: Unpack[CommitOptions]) -> Commit:
+        """Add rows: Arrow, batches, pandas, Polars or a list of dicts. Checked before it is visible."""
+        return self._write(
+            "append",
+            options,
+            prepare=lambda table: table.prepare_append(rows),
+            stage=lambda table, ready: table.stage_append(ready),
+        )
+
+    def overwrite(
+        self,
+        rows: object,
+        *,
+        where: str | None = None,
+        partitions: bool = False,
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Replace every row, those that match `where`, or the partitions the new rows fall in.
+
+        `where` must select whole data files, as a condition on partition columns does.
+        """
+        return self._write(
+            "overwrite",
+            options,
+            prepare=lambda t: t.prepare_overwrite(rows, where=where, partitions=partitions),
+            stage=lambda table, ready: table.stage_overwrite(ready),
+            request=(where, partitions),
+        )
+
+    def set_properties(
+        self,
+        changed: Mapping[str, str] | None = None,
+        *,
+        removed: Sequence[str] = (),
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        return self._write(
+            "set-properties",
+            options,
+            prepare=lambda _: None,
+            stage=lambda table, _: table.set_properties(changed, removed=removed),
+            request=(sorted((changed or {}).items()), sorted(removed)),
+        )
+
+    def set_formats(self, formats: str | Sequence[str], **options: Unpack[CommitOptions]) -> Commit:
+        """Choose what the table publishes; a format turned on starts at the new version."""
+        return self._write(
+            "set-formats",
+            options,
+            prepare=lambda _: None,
+            stage=lambda table, _: table.set_formats(formats),
+            request=(formats,),
+        )
+
+    def alter(self, **options: Unpack[CommitOptions]) -> Alter:
+        """Collect schema changes; they become one commit."""
+        head = self._head("alter")
+        state = self._parts.catalog.state(head, head.state_id)
+        return Alter(
+            state,
+            self._parts.outbox.ledger(self._id).schemas(),
+            lambda change: self._alter(change, options),
+        )
+
+    def scan(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        version: int | None = None,
+        timestamp: datetime | str | int | None = None,
+    ) -> Scan:
+        """Rows of a version (the newest one by default), as columns and a condition choose them."""
+        head = self._head("read")
+        wanted, predicate = to_columns(columns), parse_predicate(where) if where else None
+        time_ms = None if timestamp is None else to_time_ms(timestamp)
+        return Scan(
+            self._parts,
+            self._id,
+            lambda: self._plan(head, version, time_ms, wanted, predicate),
+        )
+
+    def to_arrow(self) -> pa.Table:
+        return self.scan().to_arrow()
+
+    def history(self, limit: int = 1000) -> list[Commit]:
+        """The newest commits, newest first."""
+        head = self._head("read")
+        ledger = self._parts.outbox.ledger(self._id)
+        waiting = {r.version: r for r in ledger.pending() if r.kind != "checkpoint"}
+        return [
+            to_commit(
+                head,
+                commit,
+                reason=(waiting[commit.version].error or "waiting")
+                if commit.version in waiting
+                else None,
+            )
+            for commit in ledger.commits(limit)
+        ]
+
+    def files(
+        self, *, version: int | None = None, timestamp: datetime | str | int | None = None
+    ) -> list[FileEntry]:
+        plan = self.scan(version=version, timestamp=timestamp).plan()
+        specs = self._parts.planner.specs(self._head("read"))
+        return [
+            FileEntry(
+                f.file.path,
+                f.file.size_bytes,
+                f.file.record_count,
+                {
+                    field.name: value
+                    for field, value in zip(
+                        specs[f.file.spec_id].fields, f.file.partition, strict=True
+                    )
+                },
+                f.added_version,
+            )
+            for f in plan.files
+        ]
+
+    def _head(self, action: Action) -> TableHead:
+        require(self._parts.principal, action, self._name)
+        return self._parts.catalog.get(self._id, self._name)
+
+    def _state(self) -> TableState:
+        head = self._head("read")
+        return self._parts.catalog.state(head, head.state_id)
+
+    def _plan(
+        self,
+        head: TableHead,
+        version: int | None,
+        time_ms: int | None,
+        columns: tuple[str, ...] | None,
+        predicate: Predicate | None,
+    ) -> Plan:
+        commit = self._parts.catalog.resolve(head, version=version, time_ms=time_ms)
+        state, live = self._parts.planner.look(head, commit.version)
+        return make_plan(
+            head,
+            commit.version,
+            state.schema,
+            live=live,
+            specs=self._parts.planner.specs(head),
+            columns=columns,
+            predicate=predicate,
+        )
+
+    def _alter(self, change: SetSchema, options: CommitOptions) -> Commit:
+        return self._write(
+            "alter",
+            options,
+            prepare=lambda _: None,
+            stage=lambda table, _: table.stage_schema(change),
+            request=(change,),
+        )
+
+    def _write(
+        self,
+        operation: str,
+        given: CommitOptions,
+        *,
+        prepare: Callable[[TransactionTable], R],
+        stage: Callable[[TransactionTable, R], None],
+        request: tuple[object, ...] = (),
+    ) -> Commit:
+        """One commit; after a conflict only the metadata is done again, on the new head."""
+        options = check_options(given)
+        head = self._head("write")
+        digest = digest_of(operation, head.uuid, *request)
+        earlier = self._answered(options, digest)
+        if earlier is not None:
+            return earlier
+        transaction = Transaction(self._parts, options, digest)
+        table = transaction.table(str(head.name))
+        ready = prepare(table)
+        retries = int(self._parts.settings.value("commit.retries"))
+        while True:
+            stage(table, ready)
+            outcome = transaction.attempt()
+            if isinstance(outcome, Committed):
+                return next(iter(transaction.commits.values()))
+            if retries == 0:
+                transaction.discard()
+                raise conflict_error(outcome)
+            retries -= 1
+            transaction = Transaction(self._parts, options, digest)
+            table = transaction.table(str(head.name))
+
+    def _answered(self, options: Options, digest: str) -> Commit | None:
+        """The commit an idempotency key or application transaction made before, if it did."""
+        if options.idempotency_key is None:
+            return None
+        places = self._parts.committer.answered(
+            self._parts.principal.name, options.idempotency_key, digest
+        )
+        if places is None:
+            return None
+        return next(iter(replay(self._parts, places, options.publish).values()))

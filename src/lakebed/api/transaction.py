@@ -1,0 +1,236 @@
+"""A transaction: changes to several tables, seen together or not at all."""
+
+import uuid
+import warnings
+from collections.abc import Iterable
+from types import TracebackType
+
+from lakebed.api.options import Options
+from lakebed.api.parts import Parts
+from lakebed.api.staging import Staged
+from lakebed.api.txtable import TransactionTable
+from lakebed.core.attach import Places
+from lakebed.core.commit import Committed, Conflict, Outcome
+from lakebed.model.changes import Proposal, UnchangedSince
+from lakebed.model.errors import (
+    CommitConflict,
+    CommitUnknown,
+    LakebedError,
+    NoChanges,
+    TransactionClosed,
+)
+from lakebed.model.history import Commit, CommitRecord, TableHead
+from lakebed.model.ids import TableId
+from lakebed.model.names import parse_table_name
+from lakebed.security.policy import require
+
+
+BACKGROUND = "publication follows in the background"
+
+
+class PublishWarning(UserWarning):
+    """A commit stands, but other engines do not see it yet."""
+
+
+class Transaction:
+    """Commits when its block ends, rolls back when the block raises."""
+
+    def __init__(self, parts: Parts, options: Options, digest: str) -> None:
+        self._parts = parts
+        self._options = options
+        self._digest = digest
+        self._staged: dict[str, Staged] = {}
+        self._open = True
+        self.commits: dict[str, Commit] = {}
+
+    def table(self, name: str) -> TransactionTable:
+        """A table as this transaction sees it; pinned at the version first looked at."""
+        self._check_open()
+        key = str(parse_table_name(name))
+        require(self._parts.principal, "read", key)
+        if key not in self._staged:
+            head = self._parts.catalog.find(parse_table_name(name))
+            state = self._parts.catalog.state(head, head.state_id)
+            self._staged[key] = Staged(head, state, state, self._parts.planner.specs(head))
+        return TransactionTable(self._parts, key, self._staged[key], self._check_open)
+
+    def stage_new(self, name: str, staged: Staged) -> TransactionTable:
+        """Put a table into the transaction that the commit will create."""
+        self._check_open()
+        self._staged[name] = staged
+        return TransactionTable(self._parts, name, staged, self._check_open)
+
+    def commit(self) -> dict[str, Commit]:
+        """Commit what was staged: {table: commit}."""
+        outcome = self.attempt()
+        if isinstance(outcome, Conflict):
+            self.discard()
+            raise conflict_error(outcome)
+        return self.commits
+
+    def attempt(self) -> Outcome:
+        """Place the commit; on a conflict the written files are kept for another attempt."""
+        self._check_open()
+        proposal = self._proposal()
+        try:
+            outcome = self._parts.committer.commit(proposal)
+        except CommitUnknown:
+            self._open = False  # the files may be in use
+            raise
+        except LakebedError:
+            self.discard()
+            raise
+        self._open = False
+        if isinstance(outcome, Committed):
+            if outcome.replayed:
+                self._delete_files()
+            self.commits = finish(self._parts, outcome, self._options.publish)
+        return outcome
+
+    def rollback(self) -> None:
+        """Forget everything staged; the files written for it are deleted."""
+        self._check_open()
+        self.discard()
+
+    def discard(self) -> None:
+        self._open = False
+        self._delete_files()
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._open:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.discard()
+
+    def _proposal(self) -> Proposal:
+        changed = [s for s in self._staged.values() if s.operations]
+        if not changed:
+            self._open = False
+            raise NoChanges(
+                "the transaction changes nothing", hint="append to a table before committing"
+            )
+        serializable = self._isolation(changed) == "serializable"
+        read = [s for s in self._staged.values() if not s.operations and s.live is not None]
+        return Proposal(
+            transaction_id=str(uuid.uuid4()),
+            author=self._options.author,
+            message=self._options.message,
+            isolation="serializable" if serializable else "write_serializable",
+            tables=tuple(s.changes(self._options.txn) for s in changed),
+            requirements=tuple(UnchangedSince(s.head.id, s.head.version) for s in read)
+            if serializable
+            else (),
+            principal=self._parts.principal.name,
+            idempotency_key=self._options.idempotency_key,
+            request_digest=self._digest,
+            summary=self._options.summary,
+        )
+
+    def _isolation(self, changed: Iterable[Staged]) -> str:
+        """The strictest of what the call and the tables ask for."""
+        if self._options.isolation is not None:
+            return self._options.isolation
+        wanted = {
+            self._parts.settings.value("commit.isolation", s.state.properties) for s in changed
+        }
+        return "serializable" if "serializable" in wanted else "write_serializable"
+
+    def _delete_files(self) -> None:
+        for staged in self._staged.values():
+            delete_files(self._parts, staged)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise TransactionClosed(
+                "the transaction is over", hint="begin another with lake.transaction()"
+            )
+
+
+def delete_files(parts: Parts, staged: Staged) -> None:
+    """Best effort: what stays behind is an orphan, which maintenance finds."""
+    for file in staged.appended:
+        try:
+            parts.storage.delete(f"{staged.head.location}/{file.path}")
+        except LakebedError:
+            return
+
+
+def conflict_error(conflict: Conflict) -> CommitConflict:
+    return CommitConflict(
+        f"table {conflict.table}: this change was made on version {conflict.base}, and version"
+        f" {conflict.with_version} stands against it: {conflict.reason}",
+        hint="read the table again and repeat the change",
+        table=conflict.table,
+        base=conflict.base,
+        with_version=conflict.with_version,
+        head=conflict.head,
+    )
+
+
+def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Commit]:
+    """Publish what was committed, as asked. A failure is told, never raised: the commit stands."""
+    commits = {}
+    for head, commit in committed.commits:
+        reason = _publish(parts, head, commit, mode)
+        if reason is not None and reason != BACKGROUND:
+            warnings.warn(
+                f"{head.name} version {commit.version} is committed but not published: {reason}",
+                PublishWarning,
+                stacklevel=2,
+            )
+        entry = to_commit(head, commit, reason=reason, replayed=committed.replayed)
+        commits[str(head.name)] = entry
+    return commits
+
+
+def replay(parts: Parts, places: Places, mode: str | None) -> dict[str, Commit]:
+    """The answer given before to the same idempotency key."""
+    found = []
+    for table_id, version in places:
+        ledger = parts.outbox.ledger(TableId(table_id))
+        head = ledger.head()
+        if head is not None:
+            found.append((head, ledger.view(version).commit))
+    return finish(parts, Committed(tuple(found), replayed=True), mode)
+
+
+def to_commit(
+    head: TableHead, commit: CommitRecord, *, reason: str | None = None, replayed: bool = False
+) -> Commit:
+    return Commit(
+        table=str(head.name),
+        version=commit.version,
+        time_ms=commit.time_ms,
+        operation=commit.operation,
+        author=commit.author,
+        message=commit.message,
+        transaction_id=commit.transaction_id,
+        summary=commit.summary,
+        published=reason is None,
+        reason=reason,
+        replayed=replayed,
+    )
+
+
+def _publish(parts: Parts, head: TableHead, commit: CommitRecord, mode: str | None) -> str | None:
+    state = parts.catalog.state(head, commit.state_id)
+    if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
+        parts.worker.notify(head.id)
+        return BACKGROUND
+    try:
+        drained = parts.drainer.drain(head.id, up_to=commit.version)
+    except LakebedError as error:
+        return f"{error.code}: {error.message}"
+    if drained.checkpoint_due:
+        parts.worker.notify(head.id)
+    return None if drained.error is None else f"{drained.error.code}: {drained.error.message}"

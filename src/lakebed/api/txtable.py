@@ -1,0 +1,152 @@
+"""A table inside a transaction: writes are staged, reads see them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lakebed.api.parts import Parts
+from lakebed.api.scan import Scan, to_columns
+from lakebed.api.staging import Staged
+from lakebed.api.writing import write_files
+from lakebed.core.plan import Plan
+from lakebed.core.scan import make_plan, whole_files
+from lakebed.model.binding import bind
+from lakebed.model.changes import AppendFiles, SetFormats, SetProperties, SetSchema
+from lakebed.model.errors import InvalidInput, UnsupportedFeature
+from lakebed.model.expressions import TRUE, Predicate
+from lakebed.model.files import LiveFile
+from lakebed.model.properties import check_properties
+from lakebed.model.schema import Schema
+from lakebed.model.settings import parse_formats
+from lakebed.security.policy import require
+from lakebed.sql.predicate import parse_predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Rows already written, and which rows of the table they take the place of."""
+
+    files: AppendFiles
+    where: Predicate | None  # unbound
+    partitions: bool  # replace the partitions the new rows fall in
+
+
+class TransactionTable:
+    def __init__(
+        self, parts: Parts, name: str, staged: Staged, check_open: Callable[[], None]
+    ) -> None:
+        self._parts = parts
+        self._staged = staged
+        self._check_open = check_open
+        self.name = name
+
+    @property
+    def version(self) -> int:
+        """The version this transaction is based on; -1 for a table it creates."""
+        return self._staged.head.version
+
+    @property
+    def schema(self) -> Schema:
+        return self._staged.state.schema
+
+    def append(self, rows: object) -> None:
+        self.stage_append(self.prepare_append(rows))
+
+    def overwrite(
+        self, rows: object, *, where: str | None = None, partitions: bool = False
+    ) -> None:
+        """Take the place of every row, of those that match, or of the partitions written to."""
+        self.stage_overwrite(self.prepare_overwrite(rows, where=where, partitions=partitions))
+
+    def set_properties(
+        self, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
+    ) -> None:
+        self._may("alter")
+        self._staged.change(SetProperties(check_properties(changed or {}), tuple(removed)), "alter")
+
+    def set_formats(self, formats: str | Sequence[str]) -> None:
+        self._may("alter")
+        self._staged.change(SetFormats(parse_formats(formats)), "alter")
+
+    def scan(self, *, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
+        """What this transaction sees of the table: its base and its own writes."""
+        self._check_open()
+        wanted, predicate = to_columns(columns), parse_predicate(where) if where else None
+        return Scan(self._parts, None, lambda: self._plan(wanted, predicate))
+
+    def prepare_append(self, rows: object) -> AppendFiles:
+        self._may("write")
+        files = write_files(self._parts, self._staged.head, self._staged.state, rows)
+        return AppendFiles(tuple(files), self._staged.state.schema.id)
+
+    def stage_append(self, append: AppendFiles) -> None:
+        self._staged.append(append, "append")
+
+    def prepare_overwrite(self, rows: object, *, where: str | None, partitions: bool) -> Overwrite:
+        self._may("write")
+        if where is not None and partitions:
+            raise InvalidInput("give `where` or `partitions`, not both", hint="leave one out")
+        predicate = parse_predicate(where) if where is not None else None
+        state = self._staged.state
+        if partitions and not state.spec.fields:
+            raise InvalidInput(
+                f"table {self.name} is not partitioned", hint="leave `partitions` out"
+            )
+        bound = bind(predicate, state.schema) if predicate is not None else None
+        if bound is not None:
+            self._matching(bound)  # refused before anything is written
+        files = write_files(self._parts, self._staged.head, state, rows, must_match=bound)
+        return Overwrite(AppendFiles(tuple(files), state.schema.id), predicate, partitions)
+
+    def stage_overwrite(self, overwrite: Overwrite) -> None:
+        reads: Predicate = TRUE
+        if overwrite.partitions:
+            old = self._in_partitions(overwrite)
+        elif overwrite.where is not None:
+            reads = bind(overwrite.where, self._staged.state.schema)
+            old = self._matching(reads)
+        else:
+            old = self._visible()
+        self._staged.remove(old, reads)
+        self._staged.append(overwrite.files, "overwrite")
+
+    def stage_schema(self, change: SetSchema) -> None:
+        self._may("alter")
+        self._staged.change(change, "alter")
+
+    def _may(self, action: str) -> None:
+        self._check_open()
+        require(self._parts.principal, "alter" if action == "alter" else "write", self.name)
+
+    def _visible(self) -> list[LiveFile]:
+        staged = self._staged
+        if staged.live is None:
+            _, staged.live = self._parts.planner.look(staged.head, staged.head.version)
+        return staged.visible()
+
+    def _in_partitions(self, overwrite: Overwrite) -> list[LiveFile]:
+        written = {(f.spec_id, f.partition) for f in overwrite.files.files}
+        return [f for f in self._visible() if (f.file.spec_id, f.file.partition) in written]
+
+    def _matching(self, predicate: Predicate) -> list[LiveFile]:
+        staged = self._staged
+        whole, part = whole_files(predicate, staged.state.schema, self._visible(), staged.specs)
+        if part:
+            raise UnsupportedFeature(
+                f"{len(part)} data file(s) hold rows that match and rows that may not,"
+                f" among them {part[0].file.path}",
+                hint="overwrite by a condition on partition columns, or whole partitions",
+                table=self.name,
+            )
+        return whole
+
+    def _plan(self, columns: tuple[str, ...] | None, predicate: Predicate | None) -> Plan:
+        staged = self._staged
+        return make_plan(
+            staged.head,
+            staged.head.version,
+            staged.state.schema,
+            live=self._visible(),
+            specs=staged.specs,
+            columns=columns,
+            predicate=predicate,
+        )

@@ -1,0 +1,95 @@
+"""From rows in any shape to data files under a table's root; nothing is visible until a commit."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.api.parts import Parts
+from lakebed.core.lease import LeaseKeeper
+from lakebed.engines.arrow.conform import conform
+from lakebed.engines.arrow.evaluate import matches
+from lakebed.engines.arrow.ingest import open_batches
+from lakebed.engines.arrow.write import WriteOptions, write
+from lakebed.model.errors import SchemaMismatch
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import DataFile
+from lakebed.model.history import TableHead, TableState
+
+
+def write_files(
+    parts: Parts,
+    head: TableHead,
+    state: TableState,
+    rows: object,
+    *,
+    must_match: Predicate | None = None,
+) -> list[DataFile]:
+    """Check every row, write Parquet, return the records. `must_match` is bound."""
+    prefix = uuid.uuid4().hex
+    batches: Iterable[pa.RecordBatch] = conform(
+        open_batches(rows, schema=state.schema), state.schema
+    )
+    if must_match is not None:
+        batches = _checked(batches, must_match)
+    ttl_s = float(parts.settings.value("lease.ttl-s"))
+    if head.id < 0:
+        return _write(parts, head, state, batches, prefix)
+    with LeaseKeeper(parts.store, head.id, kind="write", ttl_s=ttl_s, prefix=prefix) as lease:
+        return _write(parts, head, state, _touching(batches, lease.touch), prefix)
+
+
+def _write(
+    parts: Parts,
+    head: TableHead,
+    state: TableState,
+    batches: Iterable[pa.RecordBatch],
+    prefix: str,
+) -> list[DataFile]:
+    return write(
+        batches,
+        storage=parts.storage,
+        root=head.location,
+        schema=state.schema,
+        spec=state.spec,
+        sort_order=state.sort_order,
+        options=_options(parts, state),
+        name_prefix=prefix,
+    )
+
+
+def _options(parts: Parts, state: TableState) -> WriteOptions:
+    def value(name: str) -> str | int | float:
+        return parts.settings.value(name, state.properties)
+
+    codec = str(value("write.parquet.compression-codec"))
+    return WriteOptions(
+        codec=codec,
+        level=int(value("write.parquet.compression-level")),
+        target_file_size_bytes=int(value("write.target-file-size-bytes")),
+        row_group_rows=int(value("write.parquet.row-group-rows")),
+    )
+
+
+def _touching(
+    batches: Iterable[pa.RecordBatch], touch: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        touch()
+        yield batch
+
+
+def _checked(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+    row = 0
+    for batch in batches:
+        good = pc.fill_null(matches(predicate, batch), False)
+        if pc.sum(good).as_py() not in (None, batch.num_rows):
+            bad = row + pc.index(good, False).as_py()
+            raise SchemaMismatch(
+                f"row {bad + 1} does not match the condition of this overwrite",
+                hint="an overwrite with `where` may only write rows that match it",
+                row=bad,
+            )
+        row += batch.num_rows
+        yield batch
