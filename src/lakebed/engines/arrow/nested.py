@@ -60,6 +60,27 @@ def map_like(array: pa.Array, keys: pa.Array, values: pa.Array, kind: pa.DataTyp
     return pa.MapArray.from_arrays(_offsets(array), keys, values, type=kind, mask=_mask(array))
 
 
+def retype(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same values under a type that differs in names only, or in the annotation of a uuid."""
+    if array.type == kind:
+        return array
+    if kind == pa.uuid():
+        return pa.ExtensionArray.from_storage(kind, array)
+    if pa.types.is_struct(kind):
+        members = [retype(array.field(i), field.type) for i, field in enumerate(kind)]
+        return struct_like(array, members, list(kind))
+    if pa.types.is_map(kind):
+        fields = [kind.key_field, kind.item_field]
+        parts = [retype(array.keys, fields[0].type), retype(array.items, fields[1].type)]
+        inner = pa.StructArray.from_arrays(parts, fields=fields)
+    else:
+        inner = retype(array.values, kind.value_type)
+    shape = array.buffers()[:2]
+    return pa.Array.from_buffers(
+        kind, len(array), shape, array.null_count, array.offset, children=[inner]
+    )
+
+
 def nulls(length: int, kind: pa.DataType) -> pa.Array:
     """Nothing but nulls; members that may not be null are not, below them."""
     if not pa.types.is_struct(kind):

@@ -1,0 +1,311 @@
+"""Writing conformed batches as Parquet data files, rolling by size, one at a time per partition.
+
+Memory is bounded whatever the number of partitions. A write that fails leaves no file behind.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.engines.arrow.nested import as_list, retype
+from lakebed.engines.arrow.partition import Values, partition_folder, split
+from lakebed.engines.arrow.sort import sort_batch
+from lakebed.engines.arrow.stats import file_stats
+from lakebed.engines.arrow.types import to_arrow
+from lakebed.model.errors import InvalidSetting, LakebedError
+from lakebed.model.files import DataFile
+from lakebed.model.ids import FieldId
+from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+from lakebed.model.types import Field, Primitive, children
+from lakebed.storage.base import Output, Storage
+
+MOST_OPEN_FILES = 64
+_GROUP_BYTES = 128 * 2**20  # of one row group, before encoding
+_BUFFER_BYTES = 256 * 2**20  # of all rows that wait for their row group
+_PIECE_BYTES = 4096  # what a small piece costs beside its values
+_TINY_ROWS = 1000  # below this a dictionary costs more than it saves
+_HAS_LEVELS = ("zstd", "gzip")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    codec: str = "zstd"
+    level: int = 3
+    target_file_size_bytes: int = 128 * 2**20
+    row_group_rows: int = 2**20
+
+
+def write(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    storage: Storage,
+    root: str,
+    schema: Schema,
+    spec: PartitionSpec = UNPARTITIONED,
+    sort_order: SortOrder = UNSORTED,
+    options: WriteOptions | None = None,
+    name_prefix: str,
+) -> list[DataFile]:
+    """Write conformed batches below `root`; no rows, no file.
+
+    Rows are sorted within each row group, so only a file of one row group claims the sort order.
+    """
+    target = _Target(
+        storage, root, schema, spec, sort_order, options or WriteOptions(), name_prefix
+    )
+    writing = _Writing(target)
+    with ExitStack() as on_failure:
+        on_failure.callback(writing.undo)
+        for batch in batches:
+            writing.add(batch)
+        writing.finish()
+        on_failure.pop_all()
+    return writing.files
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    storage: Storage
+    root: str
+    schema: Schema
+    spec: PartitionSpec
+    sort_order: SortOrder
+    options: WriteOptions
+    name_prefix: str
+
+    def path(self, partition: Values, number: int) -> str:
+        folder = partition_folder(self.spec, partition, self.schema)
+        name = f"{self.name_prefix}-{number:05d}.parquet"
+        return f"data/{folder}/{name}" if folder else f"data/{name}"
+
+
+@dataclass(slots=True)
+class _Partition:
+    """Rows of one partition that wait, and the file they go to once there is one."""
+
+    values: Values
+    pieces: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    size_bytes: int = 0
+    file: "_File | None" = None
+
+
+class _Writing:
+    def __init__(self, target: _Target) -> None:
+        self.files: list[DataFile] = []
+        self._target = target
+        self._partitions: dict[Values, _Partition] = {}
+        self._open: OrderedDict[Values, _Partition] = OrderedDict()  # least recently used first
+        self._waiting_bytes = 0
+        self._count = 0
+        self._group_bytes = min(_GROUP_BYTES, target.options.target_file_size_bytes)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        for values, piece in split(batch, self._target.spec, self._target.schema):
+            partition = self._partitions.setdefault(_key(values), _Partition(values))
+            self._take(partition, piece)
+            while partition.rows >= self._target.options.row_group_rows:
+                self._flush(partition)
+            if partition.size_bytes >= self._group_bytes:
+                self._flush(partition)
+        if self._waiting_bytes > _BUFFER_BYTES:
+            self._make_room()
+
+    def finish(self) -> None:
+        for partition in list(self._partitions.values()):
+            while partition.rows:
+                self._flush(partition)
+            self._close(partition)
+
+    def undo(self) -> None:
+        for partition in self._open.values():
+            if partition.file is not None:
+                partition.file.abort()
+        for file in self.files:
+            # Best effort: what stays is an orphan, and the first error is the one to report.
+            with suppress(LakebedError):
+                self._target.storage.delete(f"{self._target.root}/{file.path}")
+
+    def _make_room(self) -> None:
+        """Write the largest waiting parts first, until half of the room is free again."""
+        largest = sorted(self._partitions.values(), key=lambda p: p.size_bytes, reverse=True)
+        for partition in largest:
+            if self._waiting_bytes * 2 <= _BUFFER_BYTES:
+                break
+            self._flush(partition)
+
+    def _take(self, partition: _Partition, piece: pa.RecordBatch) -> None:
+        size_bytes = piece.nbytes + _PIECE_BYTES
+        partition.pieces.append(piece)
+        partition.rows += piece.num_rows
+        partition.size_bytes += size_bytes
+        self._waiting_bytes += size_bytes
+
+    def _flush(self, partition: _Partition) -> None:
+        """Write the next row group of a partition."""
+        pieces, most = partition.pieces, self._target.options.row_group_rows
+        self._waiting_bytes -= partition.size_bytes
+        partition.pieces, partition.rows, partition.size_bytes = [], 0, 0
+        table = pa.Table.from_batches(pieces)
+        for rest in table.slice(most).to_batches():
+            self._take(partition, rest)
+        file = self._file(partition, table.num_rows)
+        file.write(table.slice(0, most))
+        if file.size_bytes >= self._target.options.target_file_size_bytes:
+            self._close(partition)
+
+    def _file(self, partition: _Partition, rows: int) -> "_File":
+        key = _key(partition.values)
+        if partition.file is None:
+            if len(self._open) >= MOST_OPEN_FILES:
+                self._close(next(iter(self._open.values())))
+            path = self._target.path(partition.values, self._count)
+            self._count += 1
+            partition.file = _File(
+                self._target, path, partition.values, dictionary=rows >= _TINY_ROWS
+            )
+            self._open[key] = partition
+        self._open.move_to_end(key)
+        return partition.file
+
+    def _close(self, partition: _Partition) -> None:
+        if partition.file is not None:
+            self.files.append(partition.file.finish())
+            partition.file = None
+            del self._open[_key(partition.values)]
+        if not partition.rows:
+            self._partitions.pop(_key(partition.values), None)
+
+
+class _File:
+    """One Parquet file being written."""
+
+    def __init__(self, target: _Target, path: str, partition: Values, *, dictionary: bool) -> None:
+        self._target = target
+        self._path = path
+        self._partition = partition
+        self._groups = 0
+        self._nan_counts = {f.id: 0 for f in target.schema.walk() if _is_float(f)}
+        self._schema = to_arrow(target.schema, physical=True)
+        self._collected: list[pq.FileMetaData] = []
+        codec, level = _compression(target.options)
+        self._output: Output = target.storage.open_output(f"{target.root}/{path}")
+        with ExitStack() as on_failure:
+            on_failure.callback(self._output.abort)
+            self._writer = pq.ParquetWriter(
+                self._output,
+                self._schema,
+                version="2.6",
+                compression=codec,
+                compression_level=level,
+                use_dictionary=dictionary,
+                write_statistics=True,
+                write_page_checksum=True,
+                store_schema=False,  # other readers would trust it over the file's own types
+                store_decimal_as_integer=True,
+                metadata_collector=self._collected,
+            )
+            on_failure.pop_all()
+
+    @property
+    def size_bytes(self) -> int:
+        return self._output.tell()
+
+    def write(self, table: pa.Table) -> None:
+        """Append one row group."""
+        self._groups += 1
+        if self._target.sort_order.fields:
+            (batch,) = table.combine_chunks().to_batches()
+            ordered = sort_batch(batch, self._target.sort_order, self._target.schema)
+            table = pa.Table.from_batches([ordered])
+        batches = table.to_batches()
+        for batch in batches:
+            self._count_nans(batch)
+        physical = pa.Table.from_batches([self._renamed(batch) for batch in batches], self._schema)
+        self._writer.write_table(physical, row_group_size=table.num_rows)
+
+    def finish(self) -> DataFile:
+        self._writer.close()
+        size_bytes = self.size_bytes
+        self._output.close()
+        (metadata,) = self._collected
+        is_sorted = self._groups == 1
+        return DataFile(
+            path=self._path,
+            size_bytes=size_bytes,
+            record_count=metadata.num_rows,
+            spec_id=self._target.spec.id,
+            partition=self._partition,
+            stats=file_stats(metadata, self._target.schema, self._nan_counts),
+            sort_order_id=self._target.sort_order.id if is_sorted else UNSORTED.id,
+            split_offsets=tuple(_offsets(metadata)),
+        )
+
+    def abort(self) -> None:
+        # Closed first, or the Parquet writer would finish the file when it is collected.
+        with suppress(LakebedError, OSError, RuntimeError, ValueError, pa.ArrowException):
+            self._writer.close()
+        self._output.abort()
+
+    def _renamed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            retype(column, field.type)
+            for column, field in zip(batch.columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _count_nans(self, batch: pa.RecordBatch) -> None:
+        if self._nan_counts:
+            for column, top in zip(batch.columns, self._target.schema.fields, strict=True):
+                for field_id, leaf in _float_leaves(column, top):
+                    self._nan_counts[field_id] += pc.sum(pc.is_nan(leaf)).as_py() or 0
+
+
+def _key(values: Values) -> Values:
+    # NaN is not equal to itself: it would open a new partition for every batch.
+    return tuple("NaN" if value != value else value for value in values)  # noqa: PLR0124
+
+
+def _compression(options: WriteOptions) -> tuple[str, int | None]:
+    if options.codec not in _HAS_LEVELS:
+        return options.codec, None
+    most = pa.Codec.maximum_compression_level(options.codec)
+    if options.level > most:
+        raise InvalidSetting(
+            f"compression level {options.level} is too high for {options.codec}",
+            hint=f"set write.parquet.compression-level to at most {most}",
+            name="write.parquet.compression-level",
+        )
+    return options.codec, options.level
+
+
+def _is_float(field: Field) -> bool:
+    return field.type in (Primitive("float"), Primitive("double"))
+
+
+def _float_leaves(array: pa.Array, field: Field) -> Iterator[tuple[FieldId, pa.Array]]:
+    if _is_float(field):
+        yield field.id, array
+        return
+    inner = children(field.type)
+    if not inner:
+        return
+    if pa.types.is_list(array.type):
+        yield from _float_leaves(array.flatten(), inner[0])
+        return
+    parts = as_list(array).flatten().flatten() if pa.types.is_map(array.type) else array.flatten()
+    for part, member in zip(parts, inner, strict=True):
+        yield from _float_leaves(part, member)
+
+
+def _offsets(metadata: pq.FileMetaData) -> Iterator[int]:
+    for index in range(metadata.num_row_groups):
+        first = metadata.row_group(index).column(0)
+        dictionary = first.dictionary_page_offset
+        yield dictionary if dictionary is not None else first.data_page_offset
