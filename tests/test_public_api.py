@@ -6,6 +6,7 @@
 import difflib
 import inspect
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import lakebed
@@ -23,6 +24,10 @@ def test_public_api_is_the_pinned_one() -> None:
 
 def test_every_public_name_is_listed_by_dir() -> None:
     assert set(lakebed.__all__) <= set(dir(lakebed))
+
+
+def test_version_is_the_one_of_the_package() -> None:
+    assert lakebed.__version__ == metadata.version("lakebed")
 
 
 def describe() -> list[str]:
