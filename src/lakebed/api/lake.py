@@ -11,7 +11,9 @@ from lakebed.api.settings import Resolved
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction, replay
-from lakebed.maintenance.check import Report, check
+from lakebed.maintenance.check import Check
+from lakebed.maintenance.check import repair as repair_published
+from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableNotFound
 from lakebed.model.names import parse_namespace, parse_table_name
 from lakebed.model.settings import find_setting, parse_setting
@@ -177,13 +179,15 @@ class Lake:
         """Compare the rows with the data files and with both published formats."""
         self._may("admin" if repair else "read", table or "*")
         names = None if table is None else [parse_table_name(table)]
-        return check(
-            self._parts.catalog,
-            self._parts.outbox,
-            self._parts.storage,
-            names=names,
-            drainer=self._parts.drainer if repair else None,
-        )
+        parts = self._parts
+        job = Check(parts.catalog, parts.outbox, parts.storage)
+        report = job.run(names)
+        if not repair or report.clean:
+            return report
+        repaired = repair_published(report, parts.catalog, parts.committer, parts.drainer)
+        report = job.run(names)
+        report.repaired = repaired
+        return report
 
     def settings(self) -> list[Resolved]:
         """Every setting with its value and where it comes from."""

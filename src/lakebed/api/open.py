@@ -91,7 +91,7 @@ def find_lake(start: Path) -> Path | None:
 
 
 def _place(uri: str) -> _Place:
-    if not isinstance(uri, str) or not uri or "\x00" in uri:
+    if not uri or "\x00" in uri:
         raise InvalidUri("a lake needs a folder or a URL", hint="lakebed.open('./shop')")
     if uri == ":memory:":
         return _Place(uri)

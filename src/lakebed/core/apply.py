@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.core.state import first_state, next_state
-from lakebed.model.changes import AppendFiles, CreateTable, Proposal, RemoveFiles, TableChanges
+from lakebed.model.changes import (
+    AppendFiles,
+    CreateTable,
+    Proposal,
+    RemoveFiles,
+    Republish,
+    TableChanges,
+)
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import ICEBERG, CommitRecord, Snapshot, TableHead, TableState
 from lakebed.model.ids import FileId, SnapshotId, Version
@@ -38,8 +45,9 @@ def apply(
     version = Version(head.version + 1)
     state = next_state(before, ours.changes) if before else _created(ours)
     new_files = [f for c in ours.changes if isinstance(c, AppendFiles) for f in c.files]
+    starts = _starts(ours, before, state)
     snapshot = None
-    if new_files or removed or _iceberg_starts(before, state, head):
+    if new_files or removed or (ICEBERG in starts and head.live_files):
         snapshot = _snapshot(proposal, head, state, new_files, removed, version, time_ms)
     added = _place(new_files, head, version, snapshot)
     commit = CommitRecord(
@@ -63,7 +71,7 @@ def apply(
         snapshot=snapshot,
         added=added,
         removed=tuple(removed),
-        outbox=_outbox(before, state),
+        outbox=tuple((f, "start" if f in starts else "commit") for f in state.formats),
     )
 
 
@@ -74,15 +82,14 @@ def _created(ours: TableChanges) -> TableState:
     return replace(next_state(first, ours.changes), id=first.id)
 
 
-def _iceberg_starts(before: TableState | None, state: TableState, head: TableHead) -> bool:
-    """Turned on later, Iceberg needs one snapshot that shows the files there are."""
-    was_on = before is None or ICEBERG in before.formats
-    return not was_on and ICEBERG in state.formats and head.live_files > 0
+def _starts(ours: TableChanges, before: TableState | None, state: TableState) -> frozenset[str]:
+    """Formats published whole at this version: turned on by it, or published anew.
 
-
-def _outbox(before: TableState | None, state: TableState) -> tuple[tuple[str, str], ...]:
-    known = state.formats if before is None else before.formats
-    return tuple((f, "commit" if f in known else "start") for f in state.formats)
+    For Iceberg that takes a snapshot that shows the files there are.
+    """
+    anew = {f for c in ours.changes if isinstance(c, Republish) for f in c.formats}
+    turned_on = set(state.formats) - set(before.formats) if before else set()
+    return frozenset((anew | turned_on) & set(state.formats))
 
 
 def _snapshot(

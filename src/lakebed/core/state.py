@@ -8,6 +8,7 @@ from lakebed.model.changes import (
     Change,
     CreateTable,
     RemoveFiles,
+    Republish,
     SetFormats,
     SetProperties,
     SetSchema,
@@ -64,7 +65,7 @@ def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
             case AppendFiles(files):
                 if after.delta_partitioned and not all(_fits_folders(f) for f in files):
                     after = replace(after, delta_partitioned=False)
-            case CreateTable() | RemoveFiles():
+            case CreateTable() | RemoveFiles() | Republish():
                 pass
     if after == state:
         return state

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
@@ -27,7 +27,11 @@ class SqliteDialect:
     """`path` None: a database in memory, with the one connection it lives on."""
 
     name = "sqlite"
-    words = {"id": "INTEGER PRIMARY KEY AUTOINCREMENT", "blob": "BLOB", "key": "TEXT"}
+    words: Mapping[str, str] = {
+        "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "blob": "BLOB",
+        "key": "TEXT",
+    }
     now_ms = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
     for_update = ""
 

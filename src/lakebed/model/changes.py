@@ -57,7 +57,16 @@ class SetFormats:
     formats: tuple[str, ...]
 
 
-Change = CreateTable | AppendFiles | RemoveFiles | SetSchema | SetProperties | SetFormats
+@dataclass(frozen=True, slots=True)
+class Republish:
+    """The same rows again, published whole: how a damaged publication is repaired."""
+
+    formats: tuple[str, ...]
+
+
+Change = (
+    CreateTable | AppendFiles | RemoveFiles | SetSchema | SetProperties | SetFormats | Republish
+)
 
 
 @dataclass(frozen=True, slots=True)

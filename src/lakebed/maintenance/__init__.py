@@ -1,0 +1,1 @@
+"""Jobs that keep a lake healthy. Each looks first and acts after."""

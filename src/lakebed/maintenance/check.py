@@ -1,0 +1,98 @@
+"""`lakebed check`: rows against data files and against both formats; repair publishes anew."""
+
+import logging
+import uuid
+from collections.abc import Iterator, Sequence
+
+from lakebed.core.catalog import Catalog
+from lakebed.core.commit import Committed, Committer
+from lakebed.core.ledger import Ledger
+from lakebed.core.outbox import Outbox
+from lakebed.formats.delta.log import LAST_CHECKPOINT
+from lakebed.formats.iceberg.names import VERSION_HINT
+from lakebed.formats.publish import Drainer
+from lakebed.maintenance.check_data import check_data
+from lakebed.maintenance.check_published import check_published
+from lakebed.maintenance.findings import Finding, Report
+from lakebed.model.changes import Proposal, Republish, TableChanges
+from lakebed.model.errors import ForeignCommit
+from lakebed.model.history import TableHead
+from lakebed.model.names import TableName
+from lakebed.storage.base import Storage
+
+_log = logging.getLogger("lakebed.check")
+_HINTS = frozenset({LAST_CHECKPOINT, VERSION_HINT})
+
+
+class Check:
+    def __init__(self, catalog: Catalog, outbox: Outbox, storage: Storage) -> None:
+        self._catalog = catalog
+        self._outbox = outbox
+        self._storage = storage
+
+    def run(self, names: Sequence[TableName] | None) -> Report:
+        report = Report()
+        heads = (
+            self._catalog.list_tables(None) if names is None else self._catalog.find_many([*names])
+        )
+        for head in heads:
+            _log.info("checking %s", head.name)
+            self._check_table(head, report)
+        return report
+
+    def _check_table(self, head: TableHead, report: Report) -> None:
+        ledger = self._outbox.ledger(head.id)
+        start = len(head.location) + 1
+        stored = {s.path[start:]: s.size_bytes for s in self._storage.list(head.location)}
+        report.tables += 1
+        report.files += head.live_files
+        report.findings += check_data(self._storage, ledger, head, stored)
+        report.findings += check_published(self._storage, ledger, head, stored)
+        report.findings += _stopped(ledger, head)
+        report.notes += _waiting(ledger, head)
+        # Read after the listing: what a writer committed meanwhile is known by now.
+        known = ledger.known_paths() | _HINTS
+        for path in sorted(stored.keys() - known):
+            report.notes.append(Finding(str(head.name), "ORPHAN", "no version knows it", path))
+
+
+def _stopped(ledger: Ledger, head: TableHead) -> Iterator[Finding]:
+    for row in ledger.pending():
+        if row.error_code == ForeignCommit.code:
+            message = f"publishing version {row.version} is stopped: {row.error}"
+            yield Finding(str(head.name), ForeignCommit.code, message, None, row.format)
+            return
+
+
+def _waiting(ledger: Ledger, head: TableHead) -> Iterator[Finding]:
+    for row in ledger.pending():
+        message = f"version {row.version} waits for publication ({row.kind})"
+        yield Finding(str(head.name), "UNDRAINED", message, None, row.format)
+
+
+def repair(report: Report, catalog: Catalog, committer: Committer, drainer: Drainer) -> list[str]:
+    """Publish anew, as a new version with the same rows, the formats that differ from the rows."""
+    broken: dict[str, set[str]] = {}
+    for finding in report.findings:
+        if finding.format is not None and finding.code != ForeignCommit.code:
+            broken.setdefault(finding.table, set()).add(finding.format)
+    repaired = []
+    for table, formats in sorted(broken.items()):
+        *levels, name = table.split(".")
+        head = catalog.find(TableName(tuple(levels), name))
+        drainer.drain(head.id, force=True)
+        change = Republish(tuple(sorted(formats)))
+        changes = TableChanges(head.id, head.version, "repair", (change,))
+        outcome = committer.commit(
+            Proposal(
+                transaction_id=str(uuid.uuid4()),
+                author="lakebed",
+                message=f"publish {', '.join(sorted(formats))} anew",
+                isolation="write_serializable",
+                tables=(changes,),
+            )
+        )
+        if isinstance(outcome, Committed):
+            drainer.drain(head.id, force=True)
+            repaired.append(table)
+    return repaired
