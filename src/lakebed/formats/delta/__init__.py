@@ -1,0 +1,1 @@
+"""Delta Lake: its log published from the rows, and read back. Knows nothing of other formats."""

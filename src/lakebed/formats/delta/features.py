@@ -1,0 +1,92 @@
+"""Delta's protocol as records: when a feature is used, by whom, and which properties say so."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lakebed.formats.delta.actions import ProtocolAction
+from lakebed.model.history import TableState
+from lakebed.model.ids import Version
+
+# No writer knows this feature, so every stock writer and vacuum refuses; readers do not look.
+FENCE = "lakebedManaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    name: str
+    readers: bool  # must readers know it, or writers alone?
+    used: Callable[[TableState], bool]
+    properties: Callable[[TableState], Mapping[str, str]] = lambda _: {}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Delta was turned on at a version after the first: the log begins there."""
+
+    version: Version
+    time_ms: int
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature(
+        "inCommitTimestamp",
+        readers=False,
+        used=lambda _: True,
+        properties=lambda _: {"delta.enableInCommitTimestamps": "true"},
+    ),
+    Feature(FENCE, readers=False, used=lambda _: True),
+    Feature(
+        "columnMapping",
+        readers=True,
+        used=lambda state: state.delta_mapping,
+        properties=lambda state: {
+            "delta.columnMapping.mode": "name",
+            "delta.columnMapping.maxColumnId": str(state.last_column_id),
+        },
+    ),
+    Feature("timestampNtz", readers=True, used=lambda state: state.schema.uses_timestamp_ntz),
+)
+
+# Properties that claim a feature or a protocol: only what the protocol action says is true.
+CLAIMS = (
+    "delta.checkpointPolicy",
+    "delta.columnMapping.",
+    "delta.constraints.",
+    "delta.coordinatedCommits.",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.enableIcebergCompat",
+    "delta.enableInCommitTimestamps",
+    "delta.enableRowTracking",
+    "delta.enableTypeWidening",
+    "delta.feature.",
+    "delta.inCommitTimestampEnablement",
+    "delta.minReaderVersion",
+    "delta.minWriterVersion",
+    "delta.rowTracking",
+    "delta.universalFormat.",
+)
+
+
+def protocol_of(state: TableState) -> ProtocolAction:
+    """The lowest protocol that is true beside the fence."""
+    used = [f for f in FEATURES if f.used(state)]
+    read = tuple(f.name for f in used if f.readers)
+    return ProtocolAction(
+        min_reader=3 if read else 1,
+        min_writer=7,
+        reader_features=read or None,
+        writer_features=tuple(f.name for f in used),
+    )
+
+
+def configuration_of(state: TableState, start: Start | None) -> dict[str, str]:
+    """The table's properties as they are, but for claims, and those of the features in use."""
+    shown = {k: v for k, v in state.properties.items() if not k.startswith(CLAIMS)}
+    for feature in FEATURES:
+        if feature.used(state):
+            shown.update(feature.properties(state))
+    if start is not None:
+        shown["delta.inCommitTimestampEnablementVersion"] = str(start.version)
+        shown["delta.inCommitTimestampEnablementTimestamp"] = str(start.time_ms)
+    return dict(sorted(shown.items()))

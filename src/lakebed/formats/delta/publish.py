@@ -1,0 +1,150 @@
+"""The Delta publisher: commits, checkpoints, and the start of a log at a later version."""
+
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from lakebed.core.crash import crash_point
+from lakebed.core.ledger import Ledger, VersionView
+from lakebed.formats.base import Published, put_once, record
+from lakebed.formats.delta.actions import Action, CommitInfo, encode_lines, from_plain
+from lakebed.formats.delta.checkpoint import Written, existing_checkpoint, write_checkpoint
+from lakebed.formats.delta.features import Start
+from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path
+from lakebed.formats.delta.translate import commit_actions, commit_info, state_actions, state_shows
+from lakebed.formats.delta.whole_state import checkpoint_pieces, find_start, start_lines
+from lakebed.model.errors import ForeignCommit, StorageError
+from lakebed.model.history import DELTA, PublicationRecord
+from lakebed.model.settings import Value
+from lakebed.storage.base import Storage
+
+_INTERVAL = "publish.delta.checkpoint-interval"
+# A checkpoint costs as much as there are files: the more there are, the rarer it comes.
+_FILES_PER_COMMIT = 100
+
+
+class DeltaPublisher:
+    """`settings` gives a setting's value for a table with these properties."""
+
+    format = DELTA
+
+    def __init__(
+        self, storage: Storage, settings: Callable[[str, Mapping[str, str]], Value]
+    ) -> None:
+        self._storage = storage
+        self._settings = settings
+
+    def publish(self, ledger: Ledger, view: VersionView, kind: str) -> Published:
+        match kind:
+            case "commit":
+                return self._commit(ledger, view)
+            case "start":
+                return self._start(ledger, view)
+            case "checkpoint":
+                start = find_start(ledger, view.commit.version)
+                return Published((self._checkpoint(ledger, view, start),))
+            case _:
+                raise AssertionError(f"Delta publishes nothing of kind {kind!r}")
+
+    def _commit(self, ledger: Ledger, view: VersionView) -> Published:
+        lines: list[Action] = [commit_info(view)]
+        if state_shows(view):
+            lines += state_actions(view, find_start(ledger, view.commit.version))
+        lines += commit_actions(view)
+        written = self._put(view, "commit", encode_lines(lines))
+        due = self._checkpoint_is_due(ledger, view)
+        return Published((written,), follow_up=("checkpoint",) if due else ())
+
+    def _start(self, ledger: Ledger, view: VersionView) -> Published:
+        lines = [encode_lines([commit_info(view)])]
+        lines += [encode_lines(piece) for piece in start_lines(ledger, view)]
+        written = self._put(view, "start", b"".join(lines))
+        start = Start(view.commit.version, view.commit.time_ms)
+        return Published((written, self._checkpoint(ledger, view, start)))
+
+    def _put(self, view: VersionView, kind: str, data: bytes) -> PublicationRecord:
+        path = commit_path(view.commit.version)
+        time_ms = view.commit.time_ms
+        found = put_once(self._storage, view.head.location, path, data, time_ms=time_ms)
+        if found is not None:
+            _check_ours(view, path, found)
+            data = found
+        crash_point("publish_delta_after_put")
+        number = view.commit.version
+        return record(kind, format_=DELTA, number=number, view=view, path=path, data=data)
+
+    def _checkpoint_is_due(self, ledger: Ledger, view: VersionView) -> bool:
+        made = [p.version for p in ledger.publications(DELTA, "checkpoint", 1)]
+        made += [r.version for r in ledger.pending() if (r.format, r.kind) == (DELTA, "checkpoint")]
+        commits = view.commit.version - max(made, default=0)
+        interval = int(self._settings(_INTERVAL, view.state.properties))
+        return commits >= max(interval, view.head.live_files / _FILES_PER_COMMIT)
+
+    def _checkpoint(
+        self, ledger: Ledger, view: VersionView, start: Start | None
+    ) -> PublicationRecord:
+        version = view.commit.version
+        path = checkpoint_path(version)
+        written = self._write_once(f"{view.head.location}/{path}", ledger, view, start)
+        crash_point("publish_delta_after_checkpoint")
+        self._point_to(view, written)
+        size, digest = written.size_bytes, written.digest
+        return PublicationRecord(DELTA, "checkpoint", version, version, path, size, digest)
+
+    def _write_once(
+        self, path: str, ledger: Ledger, view: VersionView, start: Start | None
+    ) -> Written:
+        if self._storage.stat(path) is None:
+            pieces = checkpoint_pieces(self._storage, ledger, view, start)
+            try:
+                return write_checkpoint(self._storage, path, pieces)
+            except StorageError:
+                if self._storage.stat(path) is None:
+                    raise
+        # Another process was faster, or a stock tool made one: any checkpoint of a version is good.
+        return existing_checkpoint(self._storage, path)
+
+    def _point_to(self, view: VersionView, written: Written) -> None:
+        path = f"{view.head.location}/{LAST_CHECKPOINT}"
+        version = view.commit.version
+        if self._pointed_to(path) > version:
+            return
+        hint = {
+            "version": version,
+            "size": written.actions,
+            "sizeInBytes": written.size_bytes,
+            "numOfAddFiles": written.adds,
+        }
+        self._storage.replace(path, orjson.dumps(hint))
+
+    def _pointed_to(self, path: str) -> int:
+        if self._storage.stat(path) is None:
+            return -1
+        try:
+            return int(orjson.loads(self._storage.get(path))["version"])
+        except (ValueError, KeyError, TypeError):  # it is only a hint: write a good one
+            return -1
+
+
+def _check_ours(view: VersionView, path: str, found: bytes) -> None:
+    """The same commit may have been rendered by another release; anything else is foreign."""
+    if _transaction_of(found) == view.commit.transaction_id:
+        return
+    whole = f"{view.head.location}/{path}"
+    raise ForeignCommit(
+        f"{whole!r} was not written by this lake: version {view.commit.version} of"
+        f" {view.head.name} cannot be published to Delta",
+        hint="look at the file; save a copy elsewhere and remove it from the log, then run"
+        " `lakebed publish`. Or publish the table as Iceberg alone (formats=['iceberg']).",
+        path=whole,
+        version=view.commit.version,
+    )
+
+
+def _transaction_of(data: bytes) -> str | None:
+    try:
+        first = orjson.loads(data.partition(b"\n")[0])
+        info = from_plain("commitInfo", first.get("commitInfo"))
+    except (ValueError, AttributeError):
+        return None
+    return info.transaction_id if isinstance(info, CommitInfo) else None

@@ -1,0 +1,270 @@
+"""Actions, schemas and statistics: the exact text that goes into the log."""
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakebed.formats.delta.actions import (
+    Action,
+    AddAction,
+    CommitInfo,
+    DeletionVector,
+    MetadataAction,
+    ProtocolAction,
+    RemoveAction,
+    TxnAction,
+    encode_line,
+    from_plain,
+    to_plain,
+)
+from lakebed.formats.delta.features import Start, configuration_of, protocol_of
+from lakebed.formats.delta.schema_json import schema_string
+from lakebed.formats.delta.translate import add_of, layout_of, metadata_of
+from lakebed.formats.delta.values import lower_bound, partition_text, upper_bound
+from lakebed.model.errors import UnsupportedFeature
+from lakebed.model.files import ColumnStats, DataFile
+from lakebed.model.ids import FieldId, SpecId, Version
+from lakebed.model.types import DecimalType, Primitive, Type
+from tests.unit.formats.delta.rows import FakeLedger, first_state, schema_of
+
+TIMESTAMP, NTZ, DOUBLE = Primitive("timestamp"), Primitive("timestamp_ntz"), Primitive("double")
+MICROS_9999 = 253_402_300_799_999_999
+
+ACTIONS: tuple[Action, ...] = (
+    CommitInfo(1, 1, "t", "WRITE", {"mode": "Append"}, True, "e", "ada", "why"),
+    ProtocolAction(1, 7, None, ("a", "b")),
+    ProtocolAction(3, 7, ("b",), ("a", "b")),
+    MetadataAction("id", "{}", ("p",), {"a": "b"}, "name", "text", 5),
+    TxnAction("app", 3, 9),
+    AddAction("a b/ü%.parquet", {"p": None, "q": "x"}, 5, 6, '{"numRecords":1}'),
+    AddAction("f", {}, 5, 6, None, DeletionVector("u", "ab^-", 10, 2, 1), data_change=False),
+    RemoveAction("a b", 5, {"p": "x"}, 7),
+    RemoveAction("old", None),
+)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda a: type(a).__name__)
+def test_an_action_survives_its_line(action: Action) -> None:
+    line = encode_line(action)
+
+    ((name, plain),) = json.loads(line).items()
+    assert from_plain(name, plain) == action
+    assert b"null" not in line.replace(b'"p":null', b"")
+
+
+def test_paths_are_percent_encoded_once_more_than_the_file_name() -> None:
+    _, plain = to_plain(AddAction("data/p=a%20b/ü 1:2.parquet", {}, 1, 1))
+
+    assert plain["path"] == "data/p=a%2520b/%C3%BC%201%3A2.parquet"
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_every_path_survives(path: str) -> None:
+    name, plain = to_plain(AddAction(path, {}, 1, 1))
+
+    read = from_plain(name, plain)
+    assert isinstance(read, AddAction)
+    assert read.path == path
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("add", None),
+        ("add", {"size": 1}),
+        ("add", {"path": "f", "size": "1"}),
+        ("add", {"path": "f", "size": True}),
+        ("add", {"path": "f", "size": 1, "partitionValues": 3}),
+        ("add", {"path": "f", "size": 1, "partitionValues": [1]}),
+        ("protocol", {"minReaderVersion": 1}),
+        ("metaData", {"id": "x"}),
+        ("txn", []),
+    ],
+)
+def test_malformed_actions_are_value_errors(name: str, plain: object) -> None:
+    with pytest.raises(ValueError, match="is"):
+        from_plain(name, plain)
+
+
+def test_unknown_actions_are_passed_over() -> None:
+    assert from_plain("domainMetadata", {"domain": "x"}) is None
+
+
+def test_schema_string_has_every_type_in_deltas_words() -> None:
+    schema = schema_of(
+        "a byte, b short, c int, d long not null, e float, f double, g decimal(10,2), h date,"
+        " i timestamp, j timestamp_ntz, k string, l binary, m boolean,"
+        " n list<int not null>, o map<string, struct<x: int>>, p struct<y: string not null>"
+    )
+
+    fields = json.loads(schema_string(schema, mapped=False))["fields"]
+
+    types = {f["name"]: f["type"] for f in fields}
+    assert [types[name] for name in "abcdefghijklm"] == [
+        *("byte", "short", "integer", "long", "float", "double", "decimal(10,2)", "date"),
+        *("timestamp", "timestamp_ntz", "string", "binary", "boolean"),
+    ]
+    assert types["n"] == {"type": "array", "elementType": "integer", "containsNull": False}
+    inner = {"name": "x", "type": "integer", "nullable": True, "metadata": {}}
+    assert types["o"] == {
+        "type": "map",
+        "keyType": "string",
+        "valueType": {"type": "struct", "fields": [inner]},
+        "valueContainsNull": True,
+    }
+    assert types["p"]["fields"][0]["nullable"] is False
+    assert [f["nullable"] for f in fields].count(False) == 1
+
+
+def test_column_mapping_shows_ids_and_physical_names_at_every_struct_level() -> None:
+    schema = schema_of("`a b` int, l list<struct<`c d`: int>>")
+
+    fields = json.loads(schema_string(schema, mapped=True))["fields"]
+
+    first, second = (f["metadata"] for f in fields)
+    assert first == {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col_1"}
+    assert second == {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "l"}
+    (nested,) = fields[1]["type"]["elementType"]["fields"]
+    assert nested["name"] == "c d"
+    assert nested["metadata"]["delta.columnMapping.physicalName"] == f"col_{schema.last_column_id}"
+
+
+def test_a_type_delta_lacks_is_refused_with_a_way_out() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        schema_string(schema_of("a uuid"), mapped=False)
+
+    assert "iceberg" in caught.value.hint
+
+
+def test_the_protocol_is_the_lowest_true_one_behind_the_fence() -> None:
+    fence = ("inCommitTimestamp", "lakebedManaged")
+
+    plain = protocol_of(first_state(schema_of("a int")))
+    ntz = protocol_of(first_state(schema_of("a struct<t: timestamp_ntz>")))
+    mapped = protocol_of(first_state(schema_of("`a b` timestamp_ntz")))
+
+    assert plain == ProtocolAction(1, 7, None, fence)
+    assert ntz == ProtocolAction(3, 7, ("timestampNtz",), (*fence, "timestampNtz"))
+    both = ("columnMapping", "timestampNtz")
+    assert mapped == ProtocolAction(3, 7, both, (*fence, *both))
+
+
+def test_configuration_shows_properties_as_they_are_but_no_false_claims() -> None:
+    mine = {"owner": "ada", "delta.appendOnly": "false", "delta.columnMapping.mode": "id"}
+    state = first_state(schema_of("a int"), properties={**mine, "delta.feature.rowTracking": "on"})
+
+    shown = configuration_of(state, None)
+    later = configuration_of(state, Start(Version(4), 99))
+
+    assert shown == {
+        "delta.appendOnly": "false",
+        "delta.enableInCommitTimestamps": "true",
+        "owner": "ada",
+    }
+    assert later["delta.inCommitTimestampEnablementVersion"] == "4"
+    assert later["delta.inCommitTimestampEnablementTimestamp"] == "99"
+
+
+def test_column_mapping_properties_reach_every_id_ever_given() -> None:
+    state = first_state(schema_of("`a b` int"))
+
+    shown = configuration_of(state, None)
+
+    assert shown["delta.columnMapping.mode"] == "name"
+    assert shown["delta.columnMapping.maxColumnId"] == str(state.last_column_id)
+
+
+def test_partition_columns_are_shown_by_name_only_while_the_state_says_so() -> None:
+    schema = schema_of("`a b` int, c int")
+    ledger = FakeLedger(first_state(schema, ("a b",)))
+    view = ledger.commit("create")
+
+    shown = metadata_of(view.head, view.state, None)
+    hidden = metadata_of(view.head, first_state(schema, ("a b",), delta_partitioned=False), None)
+
+    assert shown.partition_columns == ("a b",)
+    assert hidden.partition_columns == ()
+    assert layout_of(view.state).partition == (("col_1", Primitive("int")),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (Primitive("string"), "a b/ü%=", "a b/ü%="),
+        (Primitive("long"), -5, "-5"),
+        (Primitive("boolean"), False, "false"),
+        (Primitive("date"), -1, "1969-12-31"),
+        (DecimalType(10, 3), Decimal("1.5"), "1.500"),
+        (DecimalType(38, 2), Decimal("-123456789012345678901234567890123456.78"), None),
+        (TIMESTAMP, 1, "1970-01-01T00:00:00.000001Z"),
+        (NTZ, -1, "1969-12-31 23:59:59.999999"),
+    ],
+)
+def test_partition_values_are_text_in_deltas_way(kind: Type, value: Any, text: str | None) -> None:
+    assert partition_text(kind, value) == (text or str(value))
+    assert partition_text(kind, None) is None
+
+
+def test_a_partition_value_beyond_the_calendar_is_refused() -> None:
+    with pytest.raises(UnsupportedFeature):
+        partition_text(Primitive("date"), 10**7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "low", "up"),
+    [
+        (Primitive("int"), 5, 5, 5),
+        (DOUBLE, 1.5, 1.5, 1.5),
+        (DOUBLE, math.inf, None, None),
+        (DOUBLE, math.nan, None, None),
+        (Primitive("date"), 0, "1970-01-01", "1970-01-01"),
+        (Primitive("date"), 10**7, None, None),
+        (TIMESTAMP, 1, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z"),
+        (TIMESTAMP, -1, "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"),
+        (NTZ, 1000, "1970-01-01T00:00:00.001", "1970-01-01T00:00:00.001"),
+        (NTZ, MICROS_9999, "9999-12-31T23:59:59.999", None),
+        (Primitive("boolean"), True, None, None),
+        (Primitive("binary"), b"x", None, None),
+    ],
+)
+def test_bounds_never_lie_and_are_left_out_when_they_would(
+    kind: Type, value: Any, low: Any, up: Any
+) -> None:
+    assert (lower_bound(kind, value), upper_bound(kind, value)) == (low, up)
+
+
+def test_zero_bounds_cover_both_zeros() -> None:
+    assert math.copysign(1, float(str(lower_bound(DOUBLE, 0.0)))) == -1
+    assert math.copysign(1, float(str(upper_bound(DOUBLE, -0.0)))) == 1
+
+
+def test_statistics_are_nested_and_leave_out_partitions_and_unsafe_bounds() -> None:
+    schema = schema_of(
+        "p int, s struct<x: string, d: decimal(20,2)>, f double, g double, l list<int>"
+    )
+    ids = {".".join(f.name for f in schema.path_of(g.id)): g.id for g in schema.walk()}
+    stats = {
+        ids["p"]: ColumnStats(2, 0, None, None, 1, 1),
+        ids["s.x"]: ColumnStats(2, 1, None, None, "a", None),
+        ids["s.d"]: ColumnStats(
+            2, 0, None, None, Decimal("1.10"), Decimal("123456789012345678.90")
+        ),
+        ids["f"]: ColumnStats(2, 0, 0, None, 0.5, 1.5),
+        ids["g"]: ColumnStats(2, 0, 1, None, 0.5, 0.5),
+        ids["l.element"]: ColumnStats(9, 3, None, None, 1, 2),
+    }
+    file = DataFile("data/f", 10, 2, SpecId(0), (1,), {FieldId(i): s for i, s in stats.items()})
+
+    add = add_of(layout_of(first_state(schema, ("p",))), file, time_ms=7)
+
+    assert add.partition_values == {"p": "1"}
+    assert add.stats == (
+        '{"numRecords":2,"minValues":{"s":{"x":"a","d":1.10},"f":0.5},'
+        '"maxValues":{"s":{"d":123456789012345678.90},"f":1.5},'
+        '"nullCount":{"s":{"x":1,"d":0},"f":0,"g":0},"tightBounds":true}'
+    )
