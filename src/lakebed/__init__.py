@@ -1,4 +1,4 @@
-"""lakebed: a lakehouse whose commits are SQL transactions, native in Delta Lake and Apache Iceberg."""
+"""lakebed: commits are SQL transactions, every table is native Delta Lake and Apache Iceberg."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,15 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     # The handles pull in Arrow; `import lakebed` alone must stay light.
-    if name in ("Lake",):
+    if name == "Lake":
         from lakebed.api import lake as module
-    elif name in ("Table",):
+    elif name == "Table":
         from lakebed.api import table as module  # type: ignore[no-redef]
     elif name in ("PublishWarning", "Transaction"):
         from lakebed.api import transaction as module  # type: ignore[no-redef]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Unpack
+from typing import Self, Unpack
 
 from lakebed.api.creating import NewTable, stage_table
 from lakebed.api.options import CommitOptions, check_options, digest_of
@@ -85,7 +85,7 @@ class Lake:
 
         Missing namespaces are made. Example:
 
-            lake.create_table("sales.orders", "id long not null, ts timestamp", partition_by=["day(ts)"])
+            lake.create_table("sales.orders", "id long, ts timestamp", partition_by=["day(ts)"])
         """
         self._may("create", name)
         new = NewTable(partition_by, sort_by, primary_key, properties, formats, comment)
@@ -154,7 +154,7 @@ class Lake:
         return len(found)
 
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
-        """Several tables, one commit: `with lake.transaction() as tx: tx.table("a.b").append(rows)`."""
+        """Several tables, one commit: `with lake.transaction() as tx: tx.table("a.b").append(…)`."""
         self._may("write", "*")
         checked = check_options(options)
         return Transaction(self._parts, checked, digest_of("transaction", checked.message))
@@ -206,9 +206,9 @@ class Lake:
     def close(self) -> None:
         """Let background publication finish what it can, and give connections back."""
         self._parts.worker.close(_CLOSE_WAIT_S)
-        self._parts.store.close()
+        self._parts.close()
 
-    def __enter__(self) -> "Lake":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""Opens lakes: the one place where parts are chosen and wired. Heavy parts are imported here, late."""
+"""Opens lakes: the one place where parts are chosen and wired. Heavy parts are imported late."""
 
 import atexit
 import logging
@@ -260,6 +260,7 @@ def _wire(
     from lakebed.api.settings import Settings
     from lakebed.core.catalog import Catalog
     from lakebed.core.commit import Committer
+    from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
     from lakebed.core.scan import Planner
     from lakebed.formats.delta.publish import DeltaPublisher
@@ -286,7 +287,6 @@ def _wire(
         Parts(
             uri=_shown(place),
             uuid=found[0],
-            store=store,
             storage=storage,
             catalog=catalog,
             planner=Planner(store),
@@ -294,6 +294,8 @@ def _wire(
             outbox=outbox,
             drainer=drainer,
             worker=worker,
+            leases=Leases(store, lambda: float(settings.value("lease.ttl-s"))),
+            close=store.close,
             settings=settings,
             principal=OWNER,
         )

@@ -42,7 +42,7 @@ def check_options(given: CommitOptions) -> Options:
     unknown = set(given) - set(CommitOptions.__annotations__)
     if unknown:
         raise InvalidInput(
-            f"unknown option {sorted(unknown)[0]!r}",
+            f"unknown option {min(unknown)!r}",
             hint=f"writes take: {', '.join(CommitOptions.__annotations__)}",
         )
     for name in ("message", "author", "idempotency_key"):

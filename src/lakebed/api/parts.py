@@ -1,15 +1,16 @@
 """The parts of an open lake, wired once in `open` and shared by its handles."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakebed.api.settings import Settings
 from lakebed.core.catalog import Catalog
 from lakebed.core.commit import Committer
+from lakebed.core.lease import Leases
 from lakebed.core.outbox import Outbox
 from lakebed.core.scan import Planner
 from lakebed.formats.publish import Drainer
 from lakebed.formats.worker import Worker
-from lakebed.meta.store import Store
 from lakebed.security.policy import Principal
 from lakebed.storage.base import Storage
 
@@ -18,7 +19,6 @@ from lakebed.storage.base import Storage
 class Parts:
     uri: str
     uuid: str
-    store: Store
     storage: Storage
     catalog: Catalog
     planner: Planner
@@ -26,5 +26,7 @@ class Parts:
     outbox: Outbox
     drainer: Drainer
     worker: Worker
+    leases: Leases
+    close: Callable[[], None]  # gives the database connections back
     settings: Settings
     principal: Principal

@@ -15,7 +15,7 @@ from lakebed.model.errors import InvalidInput, MissingExtra
 from lakebed.model.ids import TableId
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
 
 
 class Scan:
@@ -38,19 +38,20 @@ class Scan:
         return pa.Table.from_batches(self._batches(plan, after_s=AFTER_S), read_schema(plan))
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """A stream: memory is bounded by a batch, and a lease keeps the version while it is read."""
+        """A stream: memory is bounded by a batch; a lease keeps the version while it is read."""
         plan = self.plan()
         return pa.RecordBatchReader.from_batches(
             read_schema(plan), self._batches(plan, after_s=0.0)
         )
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> "pd.DataFrame":
         try:
-            return self.to_arrow().to_pandas()
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
         except ImportError as error:
             raise MissingExtra(
                 "pandas is not installed", hint="pip install 'lakebed[pandas]'"
             ) from error
+        return frame
 
     def _batches(self, plan: Plan, *, after_s: float) -> Iterator[pa.RecordBatch]:
         with self._lease(plan, after_s) as lease:
@@ -62,14 +63,7 @@ class Scan:
     def _lease(self, plan: Plan, after_s: float) -> AbstractContextManager[LeaseKeeper | None]:
         if self._table_id is None:
             return nullcontext()
-        return LeaseKeeper(
-            self._parts.store,
-            self._table_id,
-            kind="read",
-            ttl_s=float(self._parts.settings.value("lease.ttl-s")),
-            version=plan.version,
-            after_s=after_s,
-        )
+        return self._parts.leases.reading(self._table_id, plan.version, after_s=after_s)
 
 
 def to_time_ms(timestamp: datetime | str | int) -> int:

@@ -63,9 +63,9 @@ class Settings:
 
 
 def _config() -> dict[str, tuple[str, object]]:
-    """Flat names of the user's config.toml; `[publish] mode = …` and `"publish.mode" = …` are one."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    path = Path(base) / "lakebed" / "config.toml"
+    """Flat names of the user's config.toml: `[publish] mode = …` is `"publish.mode" = …`."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    path = Path(base or "~/.config").expanduser() / "lakebed" / "config.toml"
     try:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError, PermissionError):

@@ -14,7 +14,7 @@ from lakebed.model.partitioning import PartitionSpec
 
 @dataclass(slots=True)
 class Staged:
-    """`live` are the files of the base; the transaction reads them less `removed` plus `appended`."""
+    """`live` are the base's files; the transaction reads them less `removed` plus `appended`."""
 
     head: TableHead
     base: TableState | None  # None: the table is created here

@@ -31,7 +31,6 @@ from lakebed.model.types import Stored
 from lakebed.security.policy import Action, require
 from lakebed.sql.predicate import parse_predicate
 
-
 R = TypeVar("R")
 
 
@@ -105,7 +104,7 @@ class Table:
         return self._head("read").live_rows
 
     def append(self, rows: object, **options: Unpack[CommitOptions]) -> Commit:
-        """Add rows: Arrow, batches, pandas, Polars or a list of dicts. Checked before it is visible."""
+        """Add rows: Arrow, batches, pandas, Polars or a list of dicts, each checked first."""
         return self._write(
             "append",
             options,

@@ -4,6 +4,7 @@ import uuid
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
+from typing import Self
 
 from lakebed.api.options import Options
 from lakebed.api.parts import Parts
@@ -23,7 +24,6 @@ from lakebed.model.history import Commit, CommitRecord, TableHead
 from lakebed.model.ids import TableId
 from lakebed.model.names import parse_table_name
 from lakebed.security.policy import require
-
 
 BACKGROUND = "publication follows in the background"
 
@@ -96,7 +96,7 @@ class Transaction:
         self._open = False
         self._delete_files()
 
-    def __enter__(self) -> "Transaction":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

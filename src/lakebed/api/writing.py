@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.api.parts import Parts
-from lakebed.core.lease import LeaseKeeper
 from lakebed.engines.arrow.conform import conform
 from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.ingest import open_batches
@@ -33,10 +32,9 @@ def write_files(
     )
     if must_match is not None:
         batches = _checked(batches, must_match)
-    ttl_s = float(parts.settings.value("lease.ttl-s"))
     if head.id < 0:
         return _write(parts, head, state, batches, prefix)
-    with LeaseKeeper(parts.store, head.id, kind="write", ttl_s=ttl_s, prefix=prefix) as lease:
+    with parts.leases.writing(head.id, prefix) as lease:
         return _write(parts, head, state, _touching(batches, lease.touch), prefix)
 
 

@@ -48,7 +48,9 @@ def apply(
     starts = _starts(ours, before, state)
     snapshot = None
     if new_files or removed or (ICEBERG in starts and head.live_files):
-        snapshot = _snapshot(proposal, head, state, new_files, removed, version, time_ms)
+        snapshot = _snapshot(
+            proposal, head, state, added=new_files, removed=removed, time_ms=time_ms
+        )
     added = _place(new_files, head, version, snapshot)
     commit = CommitRecord(
         table_id=head.id,
@@ -96,9 +98,9 @@ def _snapshot(
     proposal: Proposal,
     head: TableHead,
     state: TableState,
+    *,
     added: Sequence[DataFile],
     removed: Sequence[LiveFile],
-    version: Version,
     time_ms: int,
 ) -> Snapshot:
     operation = "append" if not removed else "overwrite" if added else "delete"
@@ -107,7 +109,7 @@ def _snapshot(
     lineage = state.iceberg_version >= 3
     return Snapshot(
         id=snapshot_id(proposal.transaction_id, head.uuid),
-        version=version,
+        version=Version(head.version + 1),
         ordinal=0,
         sequence_number=head.last_sequence_number + 1,
         parent_id=head.snapshot_id,

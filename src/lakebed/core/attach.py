@@ -1,4 +1,4 @@
-"""Attachments of a commit: idempotency keys and application transactions ride in its transaction."""
+"""Attachments: idempotency keys and application transactions ride in a commit's transaction."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,8 @@
 """The commit loop: one SQL transaction decides. The only commit point of managed tables.
 
-Concurrent committers of one process share a transaction (group commit): whoever holds the lock commits
-for everybody who waits. Each member is checked against the batch so far, under a savepoint of its own.
+Concurrent committers of one process share a transaction (group commit): whoever holds the lock
+commits for everybody who waits. Each member is checked against the batch so far, under a savepoint
+of its own.
 """
 
 import logging

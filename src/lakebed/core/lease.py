@@ -1,14 +1,16 @@
 """Leases: while a long read or write lives, maintenance leaves its version or its files alone.
 
-Short work takes none: files younger than any retention are never cleaned, so a lease is taken only once
-work has lasted `after_s`, and renewed while it goes on.
+Short work takes none: files younger than any retention are never cleaned, so a lease is taken only
+once work has lasted `after_s`, and renewed while it goes on.
 """
 
 import os
 import platform
 import time
 import uuid
+from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from lakebed.meta import leases
 from lakebed.meta.store import Store
@@ -20,21 +22,10 @@ AFTER_S = 5.0
 class LeaseKeeper:
     """Call `touch` now and then; leaving the block gives the lease back."""
 
-    def __init__(
-        self,
-        store: Store,
-        table_id: TableId,
-        *,
-        kind: str,
-        ttl_s: float,
-        version: Version | None = None,
-        prefix: str | None = None,
-        after_s: float = AFTER_S,
-    ) -> None:
+    def __init__(self, store: Store, lease: leases.Lease, *, ttl_s: float, after_s: float) -> None:
         self._store = store
+        self._lease = lease
         self._ttl_s = ttl_s
-        owner = f"{platform.node()}:{os.getpid()}"
-        self._lease = leases.Lease(uuid.uuid4().hex, table_id, kind, version, prefix, owner)
         self._next = time.monotonic() + after_s
         self._held = False
 
@@ -46,7 +37,7 @@ class LeaseKeeper:
             leases.put_lease(tx, self._lease, ttl_ms=int(self._ttl_s * 1000))
         self._held, self._next = True, now + self._ttl_s / 3
 
-    def __enter__(self) -> "LeaseKeeper":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -60,6 +51,32 @@ class LeaseKeeper:
                 leases.delete_lease(tx, self._lease.id)
 
 
-def active_leases(store: Store, table_id: TableId) -> list[leases.Lease]:
-    with store.read() as tx:
-        return leases.active_leases(tx, table_id)
+class Leases:
+    def __init__(self, store: Store, ttl_s: Callable[[], float]) -> None:
+        self._store = store
+        self._ttl_s = ttl_s
+
+    def reading(
+        self, table_id: TableId, version: Version, *, after_s: float = AFTER_S
+    ) -> LeaseKeeper:
+        return self._keeper(table_id, "read", version, None, after_s)
+
+    def writing(self, table_id: TableId, prefix: str) -> LeaseKeeper:
+        """`prefix` begins the names of the data files that the writer makes."""
+        return self._keeper(table_id, "write", None, prefix, AFTER_S)
+
+    def active(self, table_id: TableId) -> list[leases.Lease]:
+        with self._store.read() as tx:
+            return leases.active_leases(tx, table_id)
+
+    def _keeper(
+        self,
+        table_id: TableId,
+        kind: str,
+        version: Version | None,
+        prefix: str | None,
+        after_s: float,
+    ) -> LeaseKeeper:
+        owner = f"{platform.node()}:{os.getpid()}"
+        lease = leases.Lease(uuid.uuid4().hex, table_id, kind, version, prefix, owner)
+        return LeaseKeeper(self._store, lease, ttl_s=self._ttl_s(), after_s=after_s)

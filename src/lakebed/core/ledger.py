@@ -1,4 +1,4 @@
-"""What the rows say about one table, for publishers and checks. Reads only; each call is one view."""
+"""What the rows say about one table, for publishers and checks. Each call is one view."""
 
 from dataclasses import dataclass
 from functools import lru_cache

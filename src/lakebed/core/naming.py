@@ -1,4 +1,4 @@
-"""Where a table's root is, and how names become rows: namespaces made as needed, locations unique."""
+"""Where a table's root is; how names become rows: namespaces as needed, locations unique."""
 
 from urllib.parse import quote
 

@@ -1,4 +1,4 @@
-"""Planning: which files of a version can hold rows that match. A version and a predicate in, a plan out."""
+"""Planning: a version and a predicate in, the files that can hold matching rows out."""
 
 from collections.abc import Sequence
 

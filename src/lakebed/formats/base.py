@@ -28,7 +28,7 @@ class Publisher(Protocol):
     format: str
 
     def publish(self, ledger: Ledger, view: VersionView, kind: str) -> Published:
-        """Write the files of one outbox row: `commit`, `start` (the whole state) or `checkpoint`."""
+        """Write the files of one outbox row: commit, start (the whole state) or checkpoint."""
         ...
 
 

@@ -1,6 +1,7 @@
 """Rows against data files: each exists, has its size and holds its rows."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from lakebed.core.ledger import Ledger
 from lakebed.engines.arrow.footer import count_rows
@@ -18,7 +19,7 @@ def check_rows(ledger: Ledger, head: TableHead, live: list[LiveFile]) -> Iterato
     commits = list(reversed(ledger.commits(head.version + 2)))
     if [c.version for c in commits] != list(range(head.version + 1)):
         yield Finding(table, "ROWS", f"versions 0 to {head.version} are not all there")
-    if any(b.time_ms <= a.time_ms for a, b in zip(commits, commits[1:], strict=False)):
+    if any(b.time_ms <= a.time_ms for a, b in pairwise(commits)):
         yield Finding(table, "ROWS", "commit times do not grow")
     rows = sum(f.file.record_count for f in live)
     size = sum(f.file.size_bytes for f in live)

@@ -1,4 +1,4 @@
-"""Rows against what was published: every recorded file, and both formats replayed by our readers."""
+"""Rows against what was published: recorded files, and both formats replayed by our readers."""
 
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote

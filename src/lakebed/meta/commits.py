@@ -22,8 +22,8 @@ _SNAPSHOT = (
 def insert_commit(tx: Tx, commit: CommitRecord) -> None:
     app_id, app_number = commit.app_transaction or (None, None)
     tx.run(
-        "INSERT INTO commits (table_id, line, version, time_ms, operation, state_id, author, message,"
-        " transaction_id, blind_append, summary, app_id, app_number)"
+        "INSERT INTO commits (table_id, line, version, time_ms, operation, state_id, author,"
+        " message, transaction_id, blind_append, summary, app_id, app_number)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             commit.table_id,

@@ -44,6 +44,10 @@ class Dialect(Protocol):
         """The driver's error as ours; None when it is not the driver's."""
         ...
 
+    def close(self) -> None:
+        """Give back what the dialect itself holds open."""
+        ...
+
     def writing(self) -> AbstractContextManager[None]:
         """Held around a write transaction: queues writers where the database would starve some."""
         ...

@@ -10,7 +10,10 @@ from lakebed.meta.store import Store, Tx
 from lakebed.model.errors import DatabaseCorrupt, DatabaseNewer
 
 _log = logging.getLogger("lakebed.meta")
-_KEEP = "CREATE TABLE migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_ms BIGINT NOT NULL)"
+_KEEP = (
+    "CREATE TABLE migrations"
+    " (number BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_ms BIGINT NOT NULL)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ def find_namespace(tx: Tx, name: str) -> tuple[int, dict[str, str]] | None:
 
 def lock_namespace(tx: Tx, name: str) -> int | None:
     """The id, held until the transaction ends, so that it cannot be dropped under a new table."""
-    row = tx.one("SELECT namespace_id FROM namespaces WHERE name = ?" + tx.for_update, (name,))
+    row = tx.locked("SELECT namespace_id FROM namespaces WHERE name = ?", (name,))
     return row[0] if row else None
 
 

@@ -38,11 +38,6 @@ def take(tx: Tx, outbox_id: int) -> bool:
     return tx.run("DELETE FROM outbox WHERE outbox_id = ?", (outbox_id,)) == 1
 
 
-def drop_pending(tx: Tx, table_id: TableId, format_: str) -> None:
-    """Forget what is pending of a format that was turned off."""
-    tx.run("DELETE FROM outbox WHERE table_id = ? AND format = ?", (table_id, format_))
-
-
 def record_failure(tx: Tx, outbox_id: int, *, code: str, message: str, next_ms: int) -> None:
     tx.run(
         "UPDATE outbox SET attempts = attempts + 1, next_ms = ?, error_code = ?, error = ?"

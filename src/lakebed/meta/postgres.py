@@ -127,6 +127,12 @@ class PostgresDialect:
             )
         return DatabaseError(f"PostgreSQL: {text}", hint="check the rights of the database user")
 
+    def close(self) -> None:
+        with self._mutex:
+            lockers, self._lockers = self._lockers, []
+        for connection in lockers:
+            connection.close()
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         yield

@@ -18,8 +18,8 @@ _MANIFEST = (
 
 def insert_publication(tx: Tx, table_id: TableId, record: PublicationRecord, now_ms: int) -> None:
     tx.run(
-        "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes, digest,"
-        " written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes,"
+        " digest, written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             table_id,
             record.format,
@@ -55,8 +55,8 @@ def insert_manifests(
     tx: Tx, table_id: TableId, manifests: Sequence[ManifestRecord], number: int
 ) -> None:
     tx.run_many(
-        "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest, spec_id,"
-        " sequence_number, min_sequence_number, snapshot_id, counts, partitions, first_row_id,"
+        "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest,"
+        " spec_id, sequence_number, min_sequence_number, snapshot_id, counts, partitions, first_row_id,"
         " first_file_id, last_file_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (

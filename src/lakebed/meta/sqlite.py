@@ -119,6 +119,9 @@ class SqliteDialect:
             f"{where}: {text}", hint="this is a defect in lakebed; please report it"
         )
 
+    def close(self) -> None:
+        """Locks are held only while they are used."""
+
     def writing(self) -> AbstractContextManager[None]:
         return self._queue.held() if self._queue is not None else _held(self._memory_write)
 

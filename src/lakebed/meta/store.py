@@ -21,16 +21,16 @@ class Tx:
         self._dialect = dialect
         self._savepoints = 0
 
-    @property
-    def for_update(self) -> str:
-        return self._dialect.for_update
-
     def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(self._dialect.statement(sql), parameters).fetchall()
 
     def one(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
         rows = self.all(sql, parameters)
         return rows[0] if rows else None
+
+    def locked(self, select: str, parameters: Sequence[Any] = ()) -> Row | None:
+        """The first row, locked until the transaction ends."""
+        return self.one(select + self._dialect.for_update, parameters)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> int:
         """Execute; the number of rows touched."""
@@ -93,6 +93,7 @@ class Store:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+        self.dialect.close()
 
     @contextmanager
     def _transaction(self, *, write: bool, durable: bool) -> Iterator[Tx]:

@@ -49,7 +49,7 @@ def find_by_id(tx: Tx, table_id: TableId) -> TableHead | None:
 def lock_tables(tx: Tx, table_ids: Sequence[TableId]) -> None:
     """Lock heads in id order, so that two commits over the same tables cannot deadlock."""
     for table_id in sorted(set(table_ids)):
-        tx.all("SELECT 1 FROM tables WHERE table_id = ?" + tx.for_update, (table_id,))
+        tx.locked("SELECT 1 FROM tables WHERE table_id = ?", (table_id,))
 
 
 def list_tables(tx: Tx, namespace: str | None) -> list[TableHead]:

@@ -1,1 +1,1 @@
-"""Values: ids, schema, partitioning, expressions, files, changes, errors, settings. No I/O, no clock."""
+"""Values: schema, partitioning, expressions, files, changes, errors, settings. No I/O."""

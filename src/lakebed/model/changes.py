@@ -34,7 +34,7 @@ class AppendFiles:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFiles:
-    """`reads` says which rows the decision rests on; None when it rests on the named files alone."""
+    """`reads` says which rows the decision rests on; None: on the named files alone."""
 
     file_ids: tuple[FileId, ...]
     reads: Predicate | None

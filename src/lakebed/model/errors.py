@@ -1,17 +1,19 @@
-"""The one tree of errors. Each has a stable code, says whether a retry may help, and ends in a hint.
+"""The one tree of errors: each has a stable code, `retryable`, and ends in a hint.
 
 LakebedError
-├── InvalidInput            bad names, schemas, expressions, settings, URIs, rows; nothing was written
+├── InvalidInput     bad names, schemas, expressions, settings, URIs, rows; nothing was written
 │   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
-│   ├── SchemaMismatch  UnreadableInput  UnsupportedFeature
-├── NotFound                LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
-├── AlreadyExists           LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
-├── CommitError             CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch  TransactionClosed
-├── PublishError            ForeignCommit
-├── DatabaseError           DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer  UpgradeRequired
-├── StorageError            ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
+│   └── SchemaMismatch  UnreadableInput  UnsupportedFeature
+├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
+├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
+├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
+│                    TransactionClosed
+├── PublishError     ForeignCommit
+├── DatabaseError    DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer
+│                    UpgradeRequired
+├── StorageError     ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
 ├── Forbidden
-└── MissingExtra            an optional library is not installed
+└── MissingExtra     an optional library is not installed
 """
 
 from typing import ClassVar

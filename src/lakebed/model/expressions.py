@@ -1,7 +1,7 @@
 """Predicates as values. Text is parsed in `sql`; below it only these travel.
 
-An *unbound* predicate names columns by path and holds literals as written; `binding.bind` turns it into a
-*bound* one, whose columns carry field id and type and whose literals are in the column's stored form.
+An *unbound* predicate names columns by path and holds literals as written; `binding.bind` turns
+it into a *bound* one: columns carry field id and type, literals are in the column's stored form.
 NULL follows SQL's three-valued logic; NaN equals NaN and is greater than every other number.
 """
 

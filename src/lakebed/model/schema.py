@@ -7,10 +7,10 @@ from lakebed.model.errors import InvalidSchema
 from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.names import check_column_name
 from lakebed.model.types import (
-    Field,
-    FixedType,
     ICEBERG_ONLY,
     ICEBERG_V3_ONLY,
+    Field,
+    FixedType,
     ListType,
     MapType,
     Primitive,
