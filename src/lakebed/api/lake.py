@@ -154,7 +154,7 @@ class Lake:
         return len(found)
 
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
-        """Several tables, one commit: `with lake.transaction() as tx: tx.table("a.b").append(…)`."""
+        """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""
         self._may("write", "*")
         checked = check_options(options)
         return Transaction(self._parts, checked, digest_of("transaction", checked.message))

@@ -40,8 +40,8 @@ class Typing:
 def insert_files(tx: Tx, table_id: TableId, files: Sequence[LiveFile]) -> None:
     tx.run_many(
         "INSERT INTO files (table_id, file_id, path, size_bytes, record_count, spec_id,"
-        " sort_order_id, split_offsets, partition, stats, sequence_number, snapshot_id, first_row_id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " sort_order_id, split_offsets, partition, stats, sequence_number, snapshot_id,"
+        " first_row_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_to_row(table_id, f) for f in files],
     )
     tx.run_many(

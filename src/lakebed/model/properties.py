@@ -1,4 +1,4 @@
-"""Table properties: text to text; names that are settings are checked, ours and the formats' refused."""
+"""Table properties: text to text; settings are checked, what we publish ourselves is refused."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A table's schema: fields with ids that are never reused, and the rules for giving ids and names."""
+"""A table's schema: fields with ids that are never reused; the rules for ids and names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -204,6 +204,10 @@ def _check_level(fields: tuple[Field, ...]) -> None:
             )
 
 
+def _fits(before: Field, after: Field) -> bool:
+    return can_widen(before.type, after.type) and (before.required or not after.required)
+
+
 def files_fit(written: Schema, current: Schema) -> bool:
     """May files written under one schema be read under a later one without breaking it?"""
     old = {f.id: f for f in written.walk()}
@@ -212,7 +216,6 @@ def files_fit(written: Schema, current: Schema) -> bool:
         if before is None:
             if field.required:
                 return False
-        elif is_scalar(field.type):
-            if not can_widen(before.type, field.type) or (field.required and not before.required):
-                return False
+        elif is_scalar(field.type) and not _fits(before, field):
+            return False
     return True

@@ -1,4 +1,4 @@
-"""Schemas as people write them: `id long not null, name string comment 'full name', tags list<string>`."""
+"""Schemas as people write them: `id long not null, name string comment 'x', tags list<string>`."""
 
 import re
 from dataclasses import dataclass
@@ -97,6 +97,10 @@ class _Reader:
             return True
         return False
 
+    def back(self) -> None:
+        """Unread one token."""
+        self._at -= 1
+
     def expect(self, word: str) -> None:
         if not self.take(word):
             raise self.error(f"expected {word!r}")
@@ -137,7 +141,7 @@ def _unquote(kind: str, text: str) -> str:
 def _field(reader: _Reader, depth: int) -> Field:
     token = reader.next()
     if token.kind not in ("word", "quoted"):
-        raise _at_token(reader, token, "expected a column name")
+        raise _unexpected(reader, "expected a column name")
     reader.take(":")
     kind = _type(reader, depth)
     required = _not_null(reader)
@@ -145,7 +149,7 @@ def _field(reader: _Reader, depth: int) -> Field:
     if reader.take("comment"):
         comment = reader.next()
         if comment.kind != "text":
-            raise _at_token(reader, comment, "expected a comment in single quotes")
+            raise _unexpected(reader, "expected a comment in single quotes")
         doc = comment.text
     return Field(_NEW, token.text, kind, required, doc)
 
@@ -158,8 +162,9 @@ def _not_null(reader: _Reader) -> bool:
     return False
 
 
-def _at_token(reader: _Reader, token: _Token, what: str) -> InvalidSchema:
-    reader._at -= 1
+def _unexpected(reader: _Reader, what: str) -> InvalidSchema:
+    """The token just read is not what belongs there."""
+    reader.back()
     return reader.error(what)
 
 
@@ -168,7 +173,7 @@ def _type(reader: _Reader, depth: int) -> Type:
         raise reader.error(f"types may be nested {_MAX_DEPTH} deep at most")
     token = reader.next()
     if token.kind != "word":
-        raise _at_token(reader, token, "expected a type")
+        raise _unexpected(reader, "expected a type")
     name = _ALIASES.get(token.text.lower(), token.text.lower())
     if name in ("decimal", "numeric"):
         return _decimal(reader)
@@ -202,7 +207,7 @@ def _arguments(reader: _Reader, count: int) -> list[int]:
             reader.expect(",")
         token = reader.next()
         if token.kind != "number" or int(token.text) > 2**31 - 1:
-            raise _at_token(reader, token, "expected a number")
+            raise _unexpected(reader, "expected a number")
         numbers.append(int(token.text))
     reader.expect(")")
     return numbers

@@ -161,12 +161,15 @@ def parse_setting(setting: Setting, value: object) -> Value:
         parsed = _parse(setting, value)
     except (TypeError, ValueError):
         raise _invalid(setting, value, f"is not a valid {setting.kind}") from None
-    if setting.minimum is not None and isinstance(parsed, int | float):
-        if not parsed >= setting.minimum or parsed == float("inf"):
-            raise _invalid(setting, value, f"must be a number of at least {setting.minimum:g}")
+    if isinstance(parsed, int | float) and not _in_range(setting, parsed):
+        raise _invalid(setting, value, f"must be a number of at least {setting.minimum:g}")
     if setting.kind == "choice" and parsed not in setting.choices:
         raise _invalid(setting, value, f"must be one of: {', '.join(setting.choices)}")
     return parsed
+
+
+def _in_range(setting: Setting, number: float) -> bool:
+    return setting.minimum is None or setting.minimum <= number < float("inf")
 
 
 def parse_formats(value: object) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
-"""Column types. A value of a type travels in its *stored form*: date = days, time/timestamp = integer
-microseconds (nanoseconds for the _ns types) since the epoch, decimal = Decimal, uuid/fixed/binary = bytes."""
+"""Column types. A value travels in its *stored form*: date = days, time/timestamp = integer
+microseconds (nanoseconds for the _ns types) since the epoch, decimal = Decimal,
+uuid/fixed/binary = bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
