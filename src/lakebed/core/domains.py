@@ -22,7 +22,7 @@ _PER_DAY = {
 _WIDE = Context(prec=100)
 
 
-class Domain(NamedTuple):  # one is made per file and leaf: a tuple costs a third of a dataclass
+class Domain(NamedTuple):  # one is made per file and leaf, and tuples are cheap to make
     """`nulls`, `nans` and `values` (all others) say what may occur; values lie from low to high.
 
     A bound of None is unknown. Bounds may be cut or rounded outwards: none need occur in the file.
@@ -154,8 +154,8 @@ def _meet(a: Domain, b: Domain) -> Domain:
     if crossed or not (nulls or nans or values):
         return a  # they contradict each other: believe the first, which knows less
     is_open = any(d.is_open and d.high == high for d in (a, b))
-    prefix = max(a.prefix, b.prefix, key=lambda p: len(p or ""))
-    return Domain(nulls, nans, values, low, high, is_open, prefix, a.buckets + b.buckets)
+    prefix, buckets = a.prefix or b.prefix, a.buckets + b.buckets
+    return Domain(nulls, nans, values, low, high, is_open, prefix, buckets)
 
 
 def _is_required(field_id: int, schema: Schema) -> bool:
