@@ -45,6 +45,9 @@ class Outbox:
         """Held while a table is published: the work is repeatable, but need not be done twice."""
         return self._store.exclusive(f"publish-{table_id}")
 
+    def checkpointing(self, table_id: TableId) -> AbstractContextManager[None]:
+        return self._store.exclusive(f"checkpoint-{table_id}")
+
     def finish(
         self,
         row: OutboxRow,

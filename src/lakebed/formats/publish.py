@@ -3,11 +3,11 @@
 import logging
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakebed.core.outbox import Outbox
 from lakebed.formats.base import Publisher
-from lakebed.model.errors import DatabaseError, LakebedError
+from lakebed.model.errors import DatabaseError, ForeignCommit, LakebedError, PublishError
 from lakebed.model.history import OutboxRow
 from lakebed.model.ids import TableId
 from lakebed.model.settings import Value
@@ -48,30 +48,38 @@ class Drainer:
         """
         with self._outbox.publishing(table_id):
             rows, now_ms = self._outbox.pending(table_id)
-            return self._drain(rows, now_ms, up_to=up_to, force=force)
+            chains = [r for r in rows if up_to is None or (r.version <= up_to and r.kind != PURGE)]
+            drained = self._drain([r for r in chains if r.kind != CHECKPOINT], now_ms, force=force)
+        due = drained.checkpoint_due or any(r.kind == CHECKPOINT for r in rows)
+        if up_to is None and due:
+            self._drain_checkpoints(table_id, force=force)
+        return replace(drained, checkpoint_due=due and up_to is not None)
 
-    def _drain(
-        self, rows: list[OutboxRow], now_ms: int, *, up_to: int | None, force: bool
-    ) -> Drained:
+    def _drain(self, rows: list[OutboxRow], now_ms: int, *, force: bool) -> Drained:
         stopped: dict[str, LakebedError] = {}
         done, left, due = 0, 0, False
         for row in rows:
-            if up_to is not None and (row.version > up_to or row.kind in (CHECKPOINT, PURGE)):
-                due = due or row.kind == CHECKPOINT
-                continue
-            chain = f"{row.format} {row.kind}" if row.kind == CHECKPOINT else row.format
-            error = stopped.get(chain) or (None if force else _waiting(row, now_ms))
+            error = stopped.get(row.format) or (None if force else _waiting(row, now_ms))
             if error is None:
                 error, follows = self._attempt(row)
                 due = due or follows
-            if error is None:
-                done += 1
-                if row.kind == PURGE:
-                    break
-            else:
-                stopped[chain] = error
+            if error is not None:
+                stopped[row.format] = error
                 left += 1
+                continue
+            done += 1
+            if row.kind == PURGE:
+                break
         return Drained(done, left, next(iter(stopped.values()), None), due)
+
+    def _drain_checkpoints(self, table_id: TableId, *, force: bool) -> None:
+        """Under a lock of their own: no commit waits for a checkpoint. The newest one is enough."""
+        with self._outbox.checkpointing(table_id):
+            rows, now_ms = self._outbox.pending(table_id)
+            due = [r for r in rows if r.kind == CHECKPOINT]
+            for row in due[:-1]:
+                self._outbox.finish(row, ())
+            self._drain(due[-1:], now_ms, force=force)
 
     def _attempt(self, row: OutboxRow) -> tuple[LakebedError | None, bool]:
         """What went wrong, if anything, and whether a checkpoint is due now."""
@@ -80,10 +88,16 @@ class Drainer:
         except DatabaseError:
             raise
         except LakebedError as error:
-            _log.warning("publishing %s version %s: %s", row.format, row.version, error.message)
-            message = f"{error.message} ({error.hint})" if error.hint else error.message
-            self._outbox.fail(row, code=error.code, message=message, wait_ms=self._wait_ms(row))
-            return error, False
+            failure = error
+        except Exception as error:  # the commit stands: whatever this is, no write may fail by it
+            _log.exception("publishing %s version %s", row.format, row.version)
+            failure = PublishError(
+                f"{type(error).__name__}: {error}", hint="this is a defect; please report it"
+            )
+        _log.warning("publishing %s version %s: %s", row.format, row.version, failure.message)
+        message = f"{failure.message} ({failure.hint})" if failure.hint else failure.message
+        self._outbox.fail(row, code=failure.code, message=message, wait_ms=self._wait_ms(row))
+        return failure, False
 
     def _publish(self, row: OutboxRow) -> bool:
         ledger = self._outbox.ledger(row.table_id)
@@ -107,11 +121,9 @@ class Drainer:
         self._outbox.forget(row.table_id)
 
     def _wait_ms(self, row: OutboxRow) -> int:
-        base, most = (
-            float(self._setting("publish.retry.base-s")),
-            float(self._setting("publish.retry.max-s")),
-        )
-        wait = min(most, base * 2 ** min(row.attempts, 30))
+        first_s = float(self._setting("publish.retry.base-s"))
+        most_s = float(self._setting("publish.retry.max-s"))
+        wait = min(most_s, first_s * 2 ** min(row.attempts, 30))
         return int(1000 * random.uniform(wait / 2, wait))
 
 
@@ -119,4 +131,5 @@ def _waiting(row: OutboxRow, now_ms: int) -> LakebedError | None:
     """Why a row is left alone for now: it failed, and its next attempt is not due."""
     if row.error_code is None or row.next_ms <= now_ms:
         return None
-    return LakebedError(row.error or row.error_code, hint="`lakebed publish` tries again at once")
+    kind = ForeignCommit if row.error_code == ForeignCommit.code else PublishError
+    return kind(row.error or row.error_code, hint="`lakebed publish` tries again at once")

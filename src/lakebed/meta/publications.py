@@ -57,7 +57,8 @@ def insert_manifests(
     tx.run_many(
         "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest,"
         " spec_id, sequence_number, min_sequence_number, snapshot_id, counts, partitions,"
-        " first_row_id, first_file_id, last_file_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " first_row_id, first_file_id, last_file_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 table_id,
