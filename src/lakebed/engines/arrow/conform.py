@@ -54,9 +54,9 @@ def match_names(names: Sequence[str], fields: tuple[Field, ...], parent: str) ->
     """Where each field stands among `names`: by its exact name, else by the only one that fits."""
     found: dict[int, int] = {}
     for index, name in enumerate(names):
-        number = _find(name, fields)
+        number = find_name(name, fields)
         if number is None:
-            raise _unknown(parent + name, fields)
+            raise unknown_name(parent + name, fields)
         if number in found:
             raise _twice(parent + fields[number].name)
         found[number] = index
@@ -199,14 +199,14 @@ def _text(one: pa.Array) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
 
 
-def _find(name: str, fields: tuple[Field, ...]) -> int | None:
+def find_name(name: str, fields: tuple[Field, ...]) -> int | None:
     exact_match = [n for n, f in enumerate(fields) if f.name == name]
     alike = [n for n, f in enumerate(fields) if f.name.casefold() == name.casefold()]
     found = exact_match or alike
     return found[0] if len(found) == 1 else None
 
 
-def _unknown(name: str, fields: tuple[Field, ...]) -> SchemaMismatch:
+def unknown_name(name: str, fields: tuple[Field, ...]) -> SchemaMismatch:
     return SchemaMismatch(
         f"the table has no column {name!r}",
         hint=f"leave it out or add it to the table; there are: {', '.join(f.name for f in fields)}",
