@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from lakebed.model.errors import InvalidSchema
 from lakebed.model.types import INTEGERS, DecimalType, FixedType, Primitive, Stored, Type
@@ -12,6 +12,7 @@ _EPOCH = date(1970, 1, 1)
 _MICROS_PER_HOUR = 3_600_000_000
 _HOURLY = ("timestamp", "timestamp_ntz", "timestamp_ns", "timestamptz_ns")
 TEMPORAL = ("year", "month", "day", "hour")
+_WIDE = Context(prec=100)  # the default context rounds to 28 digits; decimals have up to 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,13 @@ def _truncate(kind: Type, value: Stored, width: int) -> Stored:
     if isinstance(value, str | bytes):
         return value[:width]
     if isinstance(value, Decimal) and isinstance(kind, DecimalType):
-        unscaled = int(value.scaleb(kind.scale))
-        return Decimal(unscaled - unscaled % width).scaleb(-kind.scale)
+        unscaled = _unscaled(value, kind)
+        return Decimal(unscaled - unscaled % width).scaleb(-kind.scale, context=_WIDE)
     return int(value) - int(value) % width
+
+
+def _unscaled(value: Decimal, kind: DecimalType) -> int:
+    return int(value.scaleb(kind.scale, context=_WIDE))
 
 
 def _temporal(name: str, kind: Type, value: int) -> int:
@@ -101,7 +106,7 @@ def hash_bytes(kind: Type, value: Stored) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, Decimal) and isinstance(kind, DecimalType):
-        unscaled = int(value.scaleb(kind.scale))
+        unscaled = _unscaled(value, kind)
         return unscaled.to_bytes(
             max(1, (unscaled + (unscaled < 0)).bit_length() // 8 + 1), "big", signed=True
         )
