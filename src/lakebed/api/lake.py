@@ -156,8 +156,7 @@ class Lake:
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
         """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""
         self._may("write", "*")
-        checked = check_options(options)
-        return Transaction(self._parts, checked, digest_of("transaction", checked.message))
+        return Transaction(self._parts, check_options(options))
 
     def publish(self, table: str | None = None) -> Status:
         """Publish everything that waits, trying at once what failed before."""

@@ -21,7 +21,7 @@ from lakebed.api.txtable import TransactionTable
 from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
-from lakebed.engines.arrow.types import to_arrow
+from lakebed.engines.arrow.types import arrow_type, to_arrow
 from lakebed.model.changes import SetSchema
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import Commit, TableHead, TableState
@@ -41,8 +41,19 @@ class FileEntry:
     path: str
     size_bytes: int
     record_count: int
-    partition: Mapping[str, Stored | None]
+    partition: Mapping[str, object]
     added_version: int
+
+
+def _partition(
+    spec: PartitionSpec, schema: Schema, values: Sequence[Stored | None]
+) -> dict[str, object]:
+    """Partition values as Python's own: a date for `day(ts)`, not a number of days."""
+    kinds = spec.types(schema)
+    return {
+        field.name: pa.scalar(value, arrow_type(kind)).as_py()
+        for field, kind, value in zip(spec.fields, kinds, values, strict=True)
+    }
 
 
 class Table:
@@ -214,12 +225,7 @@ class Table:
                 f.file.path,
                 f.file.size_bytes,
                 f.file.record_count,
-                {
-                    field.name: value
-                    for field, value in zip(
-                        specs[f.file.spec_id].fields, f.file.partition, strict=True
-                    )
-                },
+                _partition(specs[f.file.spec_id], plan.schema, f.file.partition),
                 f.added_version,
             )
             for f in plan.files

@@ -1,12 +1,13 @@
 """A transaction: changes to several tables, seen together or not at all."""
 
+import logging
 import uuid
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from lakebed.api.options import Options
+from lakebed.api.options import Options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
 from lakebed.api.txtable import TransactionTable
@@ -25,6 +26,7 @@ from lakebed.model.ids import TableId
 from lakebed.model.names import parse_table_name
 from lakebed.security.policy import require
 
+_log = logging.getLogger("lakebed")
 BACKGROUND = "publication follows in the background"
 
 
@@ -35,7 +37,7 @@ class PublishWarning(UserWarning):
 class Transaction:
     """Commits when its block ends, rolls back when the block raises."""
 
-    def __init__(self, parts: Parts, options: Options, digest: str) -> None:
+    def __init__(self, parts: Parts, options: Options, digest: str | None = None) -> None:
         self._parts = parts
         self._options = options
         self._digest = digest
@@ -132,7 +134,7 @@ class Transaction:
             else (),
             principal=self._parts.principal.name,
             idempotency_key=self._options.idempotency_key,
-            request_digest=self._digest,
+            request_digest=self._digest or _digest(self._staged),
             summary=self._options.summary,
         )
 
@@ -154,6 +156,11 @@ class Transaction:
             raise TransactionClosed(
                 "the transaction is over", hint="begin another with lake.transaction()"
             )
+
+
+def _digest(staged: dict[str, Staged]) -> str:
+    """What makes two transactions with one idempotency key the same request."""
+    return digest_of("transaction", *((n, s.operations) for n, s in sorted(staged.items())))
 
 
 def delete_files(parts: Parts, staged: Staged) -> None:
@@ -183,14 +190,18 @@ def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Co
     for head, commit in committed.commits:
         reason = _publish(parts, head, commit, mode)
         if reason is not None and reason != BACKGROUND:
-            warnings.warn(
-                f"{head.name} version {commit.version} is committed but not published: {reason}",
-                PublishWarning,
-                stacklevel=2,
-            )
+            _warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
         entry = to_commit(head, commit, reason=reason, replayed=committed.replayed)
         commits[str(head.name)] = entry
     return commits
+
+
+def _warn(message: str) -> None:
+    try:
+        warnings.warn(message, PublishWarning, stacklevel=4)
+    except PublishWarning:
+        # Warnings may be errors; but a write that stands must not look as if it had failed.
+        _log.error("%s", message)
 
 
 def replay(parts: Parts, places: Places, mode: str | None) -> dict[str, Commit]:

@@ -9,7 +9,7 @@ from lakebed.meta.attachments import Answer
 from lakebed.meta.store import Tx
 from lakebed.model import errors
 from lakebed.model.changes import Proposal, TableChanges
-from lakebed.model.errors import IdempotencyMismatch, LakebedError
+from lakebed.model.errors import DatabaseLocked, IdempotencyMismatch, LakebedError
 from lakebed.model.history import CommitRecord, TableHead
 from lakebed.model.ids import TableId, Version
 
@@ -64,7 +64,9 @@ def keep_answer(tx: Tx, proposal: Proposal, answer: tuple[str, object] | None) -
         return
     status, result = answer
     kept = Answer(proposal.request_digest or "", status, orjson.dumps(result).decode())
-    attachments.insert_answer(tx, proposal.principal, proposal.idempotency_key, kept)
+    if not attachments.insert_answer(tx, proposal.principal, proposal.idempotency_key, kept):
+        # The same key was answered while we worked; the next attempt finds that answer.
+        raise DatabaseLocked("another request with this idempotency key was faster", hint="retry")
 
 
 def repeated_app_transaction(

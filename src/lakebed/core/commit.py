@@ -28,7 +28,7 @@ from lakebed.core.naming import place_table
 from lakebed.meta import attachments, commits, files, outbox, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.changes import CreateTable, Proposal, RemoveFiles, TableChanges
-from lakebed.model.errors import DatabaseLocked, LakebedError, TableNotFound
+from lakebed.model.errors import CommitUnknown, DatabaseLocked, LakebedError, TableNotFound
 from lakebed.model.files import LiveFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
 from lakebed.model.ids import TableId, Version
@@ -57,7 +57,7 @@ class Conflict:
 Outcome = Committed | Conflict
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Member:
     proposal: Proposal
     done: bool = False
@@ -106,12 +106,14 @@ class Committer:
             self._queue = [m for m in self._queue if m not in batch]
         try:
             self._run(batch)
-        except BaseException as error:
+        except Exception as error:
             # The whole transaction failed: every member shares its fate, known or not.
             for member in batch:
                 member.outcome, member.error = None, error
-            if not isinstance(error, Exception):
-                raise
+        except BaseException:
+            for member in batch:
+                member.outcome, member.error = None, _interrupted()
+            raise
         finally:
             for member in batch:
                 member.done = True
@@ -148,6 +150,14 @@ class Committer:
                 answer = answer_of(error)
                 if answer is not None:
                     keep_answer(tx, member.proposal, answer)
+
+
+def _interrupted() -> CommitUnknown:
+    """What those learn who waited for a thread that was interrupted while committing for them."""
+    return CommitUnknown(
+        "the thread that committed for this one was interrupted: the commit may have happened",
+        hint="repeat the call with the same idempotency_key, or look at the table's history",
+    )
 
 
 def place(tx: Tx, proposal: Proposal) -> Committed:

@@ -31,9 +31,13 @@ def free_location(tx: Tx, name: TableName, uuid: str) -> str:
 
 def ensure_namespace(tx: Tx, levels: tuple[str, ...]) -> int:
     """The id of a namespace, made with its parents when missing."""
+    namespace_id = None
     for depth in range(1, len(levels) + 1):
-        namespaces.insert_namespace(tx, ".".join(levels[:depth]), {})
-    namespace_id = namespaces.lock_namespace(tx, ".".join(levels))
+        name = ".".join(levels[:depth])
+        namespaces.insert_namespace(tx, name, {})
+        # Every level is locked: a table made at the same time in a namespace above or below
+        # must not choose a folder around or inside this one's.
+        namespace_id = namespaces.lock_namespace(tx, name)
     if namespace_id is None:
         raise NamespaceNotFound(f"namespace {'.'.join(levels)} was dropped", hint="try again")
     return namespace_id
