@@ -63,7 +63,6 @@ def stage_table(
         head=_unborn(create),
         base=None,
         state=state,
-        specs={create.spec.id: create.spec},
         create=create,
         live=[],
         operations=["create"],

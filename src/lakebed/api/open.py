@@ -6,7 +6,7 @@ import os
 import re
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakebed.api.lake import Lake
     from lakebed.api.settings import Settings
     from lakebed.meta.dialect import Dialect
+    from lakebed.meta.migrate import Migration
     from lakebed.meta.store import Store
 
 _log = logging.getLogger("lakebed")
@@ -60,24 +61,21 @@ def open(  # noqa: A001  # the name users type: lakebed.open
 
 def init(uri: str | os.PathLike[str], *, warehouse: str | os.PathLike[str] | None = None) -> "Lake":
     """Create a lake that must not exist yet."""
+    # An empty file is what a crash while creating leaves behind: only the rows tell.
     place = _place(os.fspath(uri))
-    if place.folder is not None and (place.folder / DATABASE).exists():
-        raise LakeExists(
-            f"there is a lake in {place.folder} already", hint="open it, or choose another folder"
-        )
     return _open(place, create=True, warehouse=warehouse, settings={}, must_be_new=True)
 
 
 def upgrade(uri: str | os.PathLike[str]) -> tuple[int, int]:
     """Bring a lake's database to this program's schema: (number before, number now)."""
-    from lakebed.meta.migrate import apply_migrations, known_migrations, schema_number
+    from lakebed.meta.migrate import known_migrations, schema_number
 
     store = _store(_place(os.fspath(uri)), {}, create=False)
     try:
         before = schema_number(store)
         if before == 0:
             raise _not_found(_place(os.fspath(uri)))
-        return before, apply_migrations(store, known_migrations())
+        return before, _migrate(store, known_migrations())
     finally:
         store.close()
 
@@ -172,6 +170,7 @@ def _dialect(place: _Place, resolved: "Settings", *, create: bool) -> "Dialect":
         if create:
             postgres.create_schema()
         return postgres
+    from lakebed.core.crash import crash_point
     from lakebed.meta.sqlite import SqliteDialect
 
     path = place.folder / DATABASE if place.folder is not None else None
@@ -179,6 +178,7 @@ def _dialect(place: _Place, resolved: "Settings", *, create: bool) -> "Dialect":
         if not create:
             raise _not_found(place)
         _make_file(path)
+        crash_point("open_after_file")
     return SqliteDialect(path, timeout_s=timeout_s, pool_size=pool_size)
 
 
@@ -196,6 +196,7 @@ def _make_file(path: Path) -> None:
 
 def _bring_up(place: _Place, store: "Store", *, create: bool) -> None:
     """Migrate an older SQLite database, keeping a copy; refuse an older PostgreSQL one."""
+    from lakebed.core.crash import crash_point
     from lakebed.meta.migrate import apply_migrations, known_migrations, refuse_newer, schema_number
     from lakebed.meta.sqlite import SqliteDialect
 
@@ -205,21 +206,37 @@ def _bring_up(place: _Place, store: "Store", *, create: bool) -> None:
         if not create:
             raise _not_found(place)
         apply_migrations(store, known)
+        crash_point("open_after_migrations")
     elif number < known[-1].number:
         if not isinstance(store.dialect, SqliteDialect):
             raise UpgradeRequired(
                 f"the database has schema {number}, this lakebed needs {known[-1].number}",
                 hint="run `lakebed upgrade` once, when no older lakebed uses the lake",
             )
-        copy = store.dialect.keep_copy(f"before-{known[-1].number:04d}")
-        _log.warning("upgrading the lake's database; the old one is kept as %s", copy)
-        apply_migrations(store, known)
+        _migrate(store, known)
+
+
+def _migrate(store: "Store", known: "Sequence[Migration]") -> int:
+    """Apply what is missing; a copy of a database file is kept by whoever comes first."""
+    from lakebed.core.crash import crash_point
+    from lakebed.meta.migrate import apply_migrations, schema_number
+    from lakebed.meta.sqlite import SqliteDialect
+
+    if not isinstance(store.dialect, SqliteDialect):
+        return apply_migrations(store, known)
+    with store.exclusive("upgrade"):
+        if schema_number(store) < known[-1].number:
+            copy = store.dialect.keep_copy(f"before-{known[-1].number:04d}")
+            crash_point("upgrade_after_copy")
+            _log.warning("upgrading the lake's database; the old one is kept as %s", copy)
+        return apply_migrations(store, known)
 
 
 def _found(
     place: _Place, store: "Store", warehouse: str | os.PathLike[str] | None
 ) -> tuple[str, str]:
     """Write the lake's own row, unless another process was faster."""
+    from lakebed.core.crash import crash_point
     from lakebed.meta import lakes
     from lakebed.storage import open_storage
 
@@ -241,6 +258,7 @@ def _found(
             lakes.insert_lake(tx, uuid=str(uuid.uuid4()), warehouse=chosen)
             found = lakes.find_lake(tx)
     assert found is not None
+    crash_point("open_after_row")
     return found
 
 

@@ -9,7 +9,6 @@ from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import FileId, SnapshotId
-from lakebed.model.partitioning import PartitionSpec
 
 
 @dataclass(slots=True)
@@ -19,7 +18,6 @@ class Staged:
     head: TableHead
     base: TableState | None  # None: the table is created here
     state: TableState
-    specs: dict[int, PartitionSpec]
     create: CreateTable | None = None
     live: list[LiveFile] | None = None
     operations: list[str] = field(default_factory=list)

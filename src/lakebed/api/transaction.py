@@ -53,7 +53,7 @@ class Transaction:
         if key not in self._staged:
             head = self._parts.catalog.find(parse_table_name(name))
             state = self._parts.catalog.state(head, head.state_id)
-            self._staged[key] = Staged(head, state, state, self._parts.planner.specs(head))
+            self._staged[key] = Staged(head, state, state)
         return TransactionTable(self._parts, key, self._staged[key], self._check_open)
 
     def stage_new(self, name: str, staged: Staged) -> TransactionTable:

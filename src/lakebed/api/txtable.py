@@ -14,6 +14,7 @@ from lakebed.model.changes import AppendFiles, SetFormats, SetProperties, SetSch
 from lakebed.model.errors import InvalidInput, UnsupportedFeature
 from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import LiveFile
+from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.properties import check_properties
 from lakebed.model.schema import Schema
 from lakebed.model.settings import parse_formats
@@ -123,13 +124,18 @@ class TransactionTable:
             _, staged.live = self._parts.planner.look(staged.head, staged.head.version)
         return staged.visible()
 
+    def _specs(self) -> dict[int, PartitionSpec]:
+        if self._staged.create is not None:
+            return {self._staged.create.spec.id: self._staged.create.spec}
+        return self._parts.planner.specs(self._staged.head)
+
     def _in_partitions(self, overwrite: Overwrite) -> list[LiveFile]:
         written = {(f.spec_id, f.partition) for f in overwrite.files.files}
         return [f for f in self._visible() if (f.file.spec_id, f.file.partition) in written]
 
     def _matching(self, predicate: Predicate) -> list[LiveFile]:
         staged = self._staged
-        whole, part = whole_files(predicate, staged.state.schema, self._visible(), staged.specs)
+        whole, part = whole_files(predicate, staged.state.schema, self._visible(), self._specs())
         if part:
             raise UnsupportedFeature(
                 f"{len(part)} data file(s) hold rows that match and rows that may not,"
@@ -146,7 +152,7 @@ class TransactionTable:
             staged.head.version,
             staged.state.schema,
             live=self._visible(),
-            specs=staged.specs,
+            specs=self._specs(),
             columns=columns,
             predicate=predicate,
         )

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.api.parts import Parts
+from lakebed.core.crash import crash_point
 from lakebed.engines.arrow.conform import conform
 from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.ingest import open_batches
@@ -33,9 +34,12 @@ def write_files(
     if must_match is not None:
         batches = _checked(batches, must_match)
     if head.id < 0:
-        return _write(parts, head, state, batches, prefix)
-    with parts.leases.writing(head.id, prefix) as lease:
-        return _write(parts, head, state, _touching(batches, lease.touch), prefix)
+        files = _write(parts, head, state, batches, prefix)
+    else:
+        with parts.leases.writing(head.id, prefix) as lease:
+            files = _write(parts, head, state, _touching(batches, lease.touch), prefix)
+    crash_point("write_after_files")
+    return files
 
 
 def _write(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from lakebed.core.crash import crash_point
 from lakebed.core.naming import ensure_namespace, free_location
 from lakebed.meta import commits, lakes, namespaces, outbox, tables
 from lakebed.meta.store import Store, Tx
@@ -149,6 +150,7 @@ class Catalog:
             tables.mark_dropped(tx, head.id)
             if purge:
                 outbox.insert_outbox(tx, head.id, head.version, [PURGE], tx.now_ms())
+        crash_point("drop_after_sql")
         return head
 
     def dropped(self) -> list[TableHead]:

@@ -1,7 +1,6 @@
 """What the rows say about one table, for publishers and checks. Each call is one view."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from lakebed.meta import attachments, commits, files, outbox, publications, tables
 from lakebed.meta.store import Store, Tx
@@ -36,11 +35,10 @@ class VersionView:
 
 def typing_of(tx: Tx, table_id: TableId) -> files.Typing:
     """How to read a table's file rows back: types of all leaves it ever had, newest first."""
-    return _typing(tuple(tables.list_schemas(tx, table_id)), tuple(tables.list_specs(tx, table_id)))
+    return _typing(tables.list_schemas(tx, table_id), tables.list_specs(tx, table_id))
 
 
-@lru_cache(maxsize=1024)
-def _typing(schemas: tuple[Schema, ...], specs: tuple[PartitionSpec, ...]) -> files.Typing:
+def _typing(schemas: list[Schema], specs: list[PartitionSpec]) -> files.Typing:
     newest = {f.id: f for schema in schemas for f in schema.walk()}
     leaves = {int(i): f.type for i, f in newest.items() if is_scalar(f.type)}
     everything = Schema(schemas[-1].id, tuple(newest.values()))
@@ -48,22 +46,33 @@ def _typing(schemas: tuple[Schema, ...], specs: tuple[PartitionSpec, ...]) -> fi
 
 
 class Ledger:
-    """Bound to a table; several readers may use one at once."""
+    """Bound to a table, for one thread. Schemas and specs are those of the version viewed last."""
 
     def __init__(self, store: Store, table_id: TableId) -> None:
         self._store = store
         self.table_id = table_id
+        self._view: VersionView | None = None
+        self._shapes: tuple[list[Schema], list[PartitionSpec]] | None = None
 
     def head(self) -> TableHead | None:
         with self._store.read() as tx:
             return tables.get_table(tx, self.table_id)
 
     def view(self, version: Version) -> VersionView:
+        """The last one is remembered: both formats look at a version one after the other."""
+        if self._view is None or self._view.commit.version != version:
+            self._view = self._load_view(version)
+        return self._view
+
+    def _load_view(self, version: Version) -> VersionView:
         with self._store.read() as tx:
             head = tables.get_table(tx, self.table_id)
             commit = commits.get_commit(tx, self.table_id, version)
             assert head is not None and commit is not None, (self.table_id, version)
-            typing = typing_of(tx, self.table_id)
+            schemas = tables.list_schemas(tx, self.table_id)
+            specs = tables.list_specs(tx, self.table_id)
+            self._shapes = schemas, specs
+            typing = _typing(schemas, specs)
             before = commits.get_commit(tx, self.table_id, Version(version - 1))
             return VersionView(
                 head,
@@ -84,10 +93,14 @@ class Ledger:
 
     def schemas(self) -> list[Schema]:
         """Every schema the table ever had, oldest first."""
+        if self._shapes is not None:
+            return self._shapes[0]
         with self._store.read() as tx:
             return tables.list_schemas(tx, self.table_id)
 
     def specs(self) -> list[PartitionSpec]:
+        if self._shapes is not None:
+            return self._shapes[1]
         with self._store.read() as tx:
             return tables.list_specs(tx, self.table_id)
 

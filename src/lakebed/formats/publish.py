@@ -5,6 +5,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from lakebed.core.crash import crash_point
+from lakebed.core.ledger import Ledger
 from lakebed.core.outbox import Outbox
 from lakebed.formats.base import Publisher
 from lakebed.model.errors import DatabaseError, ForeignCommit, LakebedError, PublishError
@@ -49,19 +51,20 @@ class Drainer:
         with self._outbox.publishing(table_id):
             rows, now_ms = self._outbox.pending(table_id)
             chains = [r for r in rows if up_to is None or (r.version <= up_to and r.kind != PURGE)]
-            drained = self._drain([r for r in chains if r.kind != CHECKPOINT], now_ms, force=force)
+            chains = [r for r in chains if r.kind != CHECKPOINT]
+            drained = self._drain(self._outbox.ledger(table_id), chains, now_ms, force=force)
         due = drained.checkpoint_due or any(r.kind == CHECKPOINT for r in rows)
         if up_to is None and due:
             self._drain_checkpoints(table_id, force=force)
         return replace(drained, checkpoint_due=due and up_to is not None)
 
-    def _drain(self, rows: list[OutboxRow], now_ms: int, *, force: bool) -> Drained:
+    def _drain(self, ledger: Ledger, rows: list[OutboxRow], now_ms: int, *, force: bool) -> Drained:
         stopped: dict[str, LakebedError] = {}
         done, left, due = 0, 0, False
         for row in rows:
             error = stopped.get(row.format) or (None if force else _waiting(row, now_ms))
             if error is None:
-                error, follows = self._attempt(row)
+                error, follows = self._attempt(row, ledger)
                 due = due or follows
             if error is not None:
                 stopped[row.format] = error
@@ -79,12 +82,12 @@ class Drainer:
             due = [r for r in rows if r.kind == CHECKPOINT]
             for row in due[:-1]:
                 self._outbox.finish(row, ())
-            self._drain(due[-1:], now_ms, force=force)
+            self._drain(self._outbox.ledger(table_id), due[-1:], now_ms, force=force)
 
-    def _attempt(self, row: OutboxRow) -> tuple[LakebedError | None, bool]:
+    def _attempt(self, row: OutboxRow, ledger: Ledger) -> tuple[LakebedError | None, bool]:
         """What went wrong, if anything, and whether a checkpoint is due now."""
         try:
-            return None, self._publish(row)
+            return None, self._publish(row, ledger)
         except DatabaseError:
             raise
         except LakebedError as error:
@@ -99,12 +102,12 @@ class Drainer:
         self._outbox.fail(row, code=failure.code, message=message, wait_ms=self._wait_ms(row))
         return failure, False
 
-    def _publish(self, row: OutboxRow) -> bool:
-        ledger = self._outbox.ledger(row.table_id)
+    def _publish(self, row: OutboxRow, ledger: Ledger) -> bool:
         if row.kind == PURGE:
-            self._purge(row)
+            self._purge(row, ledger)
             return False
         written = self._publishers[row.format].publish(ledger, ledger.view(row.version), row.kind)
+        crash_point("publish_before_mark")
         self._outbox.finish(
             row,
             written.publications,
@@ -114,10 +117,11 @@ class Drainer:
         )
         return bool(written.follow_up)
 
-    def _purge(self, row: OutboxRow) -> None:
-        head = self._outbox.ledger(row.table_id).head()
+    def _purge(self, row: OutboxRow, ledger: Ledger) -> None:
+        head = ledger.head()
         if head is not None:
             self._storage.delete_folder(head.location)
+        crash_point("purge_after_files")
         self._outbox.forget(row.table_id)
 
     def _wait_ms(self, row: OutboxRow) -> int:

@@ -3,23 +3,43 @@
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from lakebed.meta.dialect import Connection, Dialect, Row
 from lakebed.model.errors import CommitUnknown, DatabaseLocked, DatabaseUnavailable, LakebedError
 
 _log = logging.getLogger("lakebed.meta")
+T = TypeVar("T")
+_KEPT_MOST = 4096
 
 
 class Tx:
     """One transaction; SQL is written with `?`."""
 
-    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+    def __init__(
+        self, connection: Connection, dialect: Dialect, kept: dict[Any, Any], *, writes: bool
+    ) -> None:
         self._connection = connection
         self._dialect = dialect
+        self._kept = kept
+        self._writes = writes
         self._savepoints = 0
+
+    def keep(self, key: Hashable, load: Callable[[], T]) -> T:
+        """A value made from rows that never change: read once, then remembered.
+
+        Only reads remember: what a write sees may be rolled back.
+        """
+        found = self._kept.get(key)
+        if found is None:
+            found = load()
+            if not self._writes:
+                if len(self._kept) >= _KEPT_MOST:
+                    self._kept.clear()
+                self._kept[key] = found
+        return cast(T, found)
 
     def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(self._dialect.statement(sql), parameters).fetchall()
@@ -71,8 +91,9 @@ class Store:
 
     def __init__(self, dialect: Dialect, *, timeout_s: float) -> None:
         self.dialect = dialect
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._idle: list[Connection] = []
+        self._kept: dict[Any, Any] = {}
         self._mutex = threading.Lock()
         self._slots = threading.BoundedSemaphore(dialect.pool_size)
         self._pid = os.getpid()
@@ -89,20 +110,16 @@ class Store:
         return self.dialect.exclusive(name)
 
     def close(self) -> None:
-        with self._mutex:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._drop_idle()
         self.dialect.close()
 
     @contextmanager
     def _transaction(self, *, write: bool, durable: bool) -> Iterator[Tx]:
         with self.dialect.writing() if write else nullcontext(), self._slot():
-            connection = self._take()
+            connection = self._begun(write=write, durable=durable)
             healthy = False
             try:
-                self.dialect.begin(connection, write=write, durable=durable)
-                yield Tx(connection, self.dialect)
+                yield Tx(connection, self.dialect, self._kept, writes=write)
                 self._commit(connection, write=write)
                 healthy = True
             except BaseException as error:
@@ -113,6 +130,28 @@ class Store:
                 raise known from error
             finally:
                 self._give_back(connection, healthy=healthy)
+
+    def _begun(self, *, write: bool, durable: bool) -> Connection:
+        """A connection with a transaction begun; idle ones lost meanwhile are replaced, once."""
+        idle = self._take_idle()
+        if idle is not None:
+            try:
+                return self._begin(idle, write=write, durable=durable)
+            except DatabaseUnavailable as error:
+                _log.debug("idle connections are given up: %s", error.message)
+                self._drop_idle()
+        return self._begin(self._connect(), write=write, durable=durable)
+
+    def _begin(self, connection: Connection, *, write: bool, durable: bool) -> Connection:
+        try:
+            self.dialect.begin(connection, write=write, durable=durable)
+        except BaseException as error:
+            self._give_back(connection, healthy=self._roll_back(connection))
+            known = self._translated(error)
+            if known is error:
+                raise
+            raise known from error
+        return connection
 
     def _commit(self, connection: Connection, *, write: bool) -> None:
         try:
@@ -142,9 +181,9 @@ class Store:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        if not self._slots.acquire(timeout=self._timeout_s):
+        if not self._slots.acquire(timeout=self.timeout_s):
             raise DatabaseLocked(
-                f"no database connection became free within {self._timeout_s:g} s",
+                f"no database connection became free within {self.timeout_s:g} s",
                 hint="raise database.pool-size, or use fewer threads on one lake handle",
             )
         try:
@@ -152,13 +191,20 @@ class Store:
         finally:
             self._slots.release()
 
-    def _take(self) -> Connection:
+    def _take_idle(self) -> Connection | None:
         with self._mutex:
             if self._pid != os.getpid():
                 # A forked child must never use, nor close, its parent's connections.
                 self._idle, self._pid = [], os.getpid()
-            if self._idle:
-                return self._idle.pop()
+            return self._idle.pop() if self._idle else None
+
+    def _drop_idle(self) -> None:
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _connect(self) -> Connection:
         try:
             return self.dialect.connect()
         except Exception as error:

@@ -193,6 +193,10 @@ def _keep(tx: Tx, sql: str, table_id: TableId, number: int, record: object) -> N
 
 
 def get_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
+    return tx.keep(("state", table_id, state_id), lambda: _load_state(tx, table_id, state_id))
+
+
+def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
     row = tx.one(
         "SELECT s.state_id, c.body, p.body, o.body, s.properties, s.formats, s.last_column_id,"
         " s.last_partition_id, s.iceberg_version, s.delta_mapping, s.delta_partitioned, s.comment"
