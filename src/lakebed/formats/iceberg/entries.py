@@ -1,0 +1,293 @@
+"""Rows of data files as manifest entries, and a manifest as its record; pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import orjson
+
+from lakebed.formats.iceberg import types
+from lakebed.formats.iceberg.bounds import (
+    is_nan,
+    lower_to_binary,
+    to_avro,
+    upper_to_binary,
+)
+from lakebed.formats.iceberg.manifest_files import (
+    ADDED,
+    DATA,
+    DATA_MANIFEST,
+    DELETED,
+    EXISTING,
+    ManifestDataFile,
+    ManifestEntry,
+    ManifestListEntry,
+    PartitionSummary,
+    encode_manifest,
+)
+from lakebed.formats.iceberg.manifest_schemas import PartitionField
+from lakebed.model.errors import PublishError
+from lakebed.model.files import ColumnStats, LiveFile
+from lakebed.model.history import ManifestRecord, Snapshot
+from lakebed.model.partitioning import PartitionSpec
+from lakebed.model.schema import Schema
+from lakebed.model.types import DecimalType, FixedType, Primitive, Scalar, Stored
+
+Summary: TypeAlias = tuple[bool, bool | None, str | None, str | None]
+# Readers disagree whether the first bit of a UUID is a sign, so that bounds would mislead some.
+_UNORDERED = Primitive("uuid")
+_FLOATS = (Primitive("float"), Primitive("double"))
+
+
+@dataclass(frozen=True, slots=True)
+class SpecShape:
+    fields_json: bytes
+    kinds: tuple[Scalar, ...]
+    partition_type: tuple[PartitionField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one version of a table writes its manifests; `location` is the table's absolute root."""
+
+    format_version: int
+    location: str
+    schema_json: bytes
+    leaves: Mapping[int, Scalar]
+    specs: Mapping[int, SpecShape]
+
+
+@lru_cache(maxsize=256)
+def shape_of(
+    schema: Schema,
+    known: tuple[Schema, ...],
+    specs: tuple[PartitionSpec, ...],
+    format_version: int,
+    location: str,
+) -> Shape:
+    """`known`: the schemas so far, oldest first; a spec's source may be in an earlier one only."""
+    ever: dict[int, Scalar] = {}
+    for each in (*known, schema):
+        ever |= _leaves(each)
+    shapes = {}
+    for spec in specs:
+        kinds = types.partition_scalars(spec, ever)
+        fields = orjson.dumps(types.spec_fields_json(spec))
+        shapes[int(spec.id)] = SpecShape(fields, kinds, types.partition_type(spec, kinds))
+    schema_json = orjson.dumps(types.schema_json(schema))
+    return Shape(format_version, location, schema_json, _leaves(schema), shapes)
+
+
+def _leaves(schema: Schema) -> dict[int, Scalar]:
+    return {
+        int(f.id): f.type
+        for f in schema.walk()
+        if isinstance(f.type, Primitive | DecimalType | FixedType)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The files of one manifest, by what its snapshot says of them."""
+
+    spec_id: int
+    first_file_id: int
+    last_file_id: int
+    kept: Sequence[LiveFile] = ()
+    added: Sequence[LiveFile] = ()
+    removed: Sequence[LiveFile] = ()
+
+    @property
+    def files(self) -> tuple[LiveFile, ...]:
+        return (*self.kept, *self.added, *self.removed)
+
+
+def encode(shape: Shape, snapshot: Snapshot, content: Content, *, sync: bytes) -> bytes:
+    spec = shape.specs[content.spec_id]
+    return encode_manifest(
+        manifest_entries(shape, snapshot, content),
+        schema_json=shape.schema_json,
+        spec_json=spec.fields_json,
+        spec_id=content.spec_id,
+        format_version=shape.format_version,
+        content=DATA_MANIFEST,
+        partition_type=spec.partition_type,
+        sync=sync,
+    )
+
+
+def manifest_entries(shape: Shape, snapshot: Snapshot, content: Content) -> list[ManifestEntry]:
+    """In the order of the file ids, which is the order of the row ids."""
+    entries = [(f.id, _existing(shape, f)) for f in content.kept]
+    entries += [(f.id, _added(shape, f, snapshot)) for f in content.added]
+    entries += [(f.id, _deleted(shape, f, snapshot)) for f in content.removed]
+    return [entry for _, entry in sorted(entries, key=lambda pair: pair[0])]
+
+
+def _existing(shape: Shape, live: LiveFile) -> ManifestEntry:
+    number = live.sequence_number
+    return ManifestEntry(EXISTING, live.snapshot_id, number, number, data_file(shape, live))
+
+
+def _added(shape: Shape, live: LiveFile, snapshot: Snapshot) -> ManifestEntry:
+    # Null is inherited from the manifest list; a file that comes back keeps its number.
+    number = None if live.snapshot_id == snapshot.id else live.sequence_number
+    return ManifestEntry(ADDED, snapshot.id, number, None, data_file(shape, live))
+
+
+def _deleted(shape: Shape, live: LiveFile, snapshot: Snapshot) -> ManifestEntry:
+    number = live.sequence_number
+    return ManifestEntry(DELETED, snapshot.id, number, number, data_file(shape, live))
+
+
+def data_file(shape: Shape, live: LiveFile) -> ManifestDataFile:
+    file, leaves = live.file, shape.leaves
+    stats = {int(i): s for i, s in file.stats.items() if i in leaves}
+    kinds = shape.specs[file.spec_id].kinds
+    return ManifestDataFile(
+        content=DATA,
+        file_path=f"{shape.location}/{file.path}",
+        file_format="PARQUET",
+        partition=tuple(to_avro(k, v) for k, v in zip(kinds, file.partition, strict=True)),
+        record_count=file.record_count,
+        file_size_in_bytes=file.size_bytes,
+        column_sizes=_counts(stats, lambda s: s.size_bytes),
+        value_counts=_counts(stats, lambda s: s.value_count),
+        null_value_counts=_counts(stats, lambda s: s.null_count),
+        nan_value_counts=_counts(stats, lambda s: s.nan_count),
+        lower_bounds=_bounds(stats, leaves, lambda s: s.lower, lower_to_binary),
+        upper_bounds=_bounds(stats, leaves, lambda s: s.upper, upper_to_binary),
+        split_offsets=tuple(file.split_offsets) or None,
+        sort_order_id=file.sort_order_id,
+        first_row_id=_first_row_id(shape, live),
+    )
+
+
+def _counts(
+    stats: Mapping[int, ColumnStats], take: Callable[[ColumnStats], int | None]
+) -> dict[int, int] | None:
+    found = {i: n for i, s in stats.items() if (n := take(s)) is not None}
+    return found or None
+
+
+def _bounds(
+    stats: Mapping[int, ColumnStats],
+    leaves: Mapping[int, Scalar],
+    take: Callable[[ColumnStats], Stored | None],
+    encoded: Callable[[Scalar, Stored], bytes],
+) -> dict[int, bytes] | None:
+    found = {}
+    for field_id, column in stats.items():
+        bound, kind = take(column), leaves[field_id]
+        if bound is not None and not is_nan(bound) and kind != _UNORDERED:
+            found[field_id] = encoded(kind, bound)
+    return found or None
+
+
+def _first_row_id(shape: Shape, live: LiveFile) -> int | None:
+    """Always written out, though an added file could inherit it: the rows decided it already."""
+    if shape.format_version < 3:
+        return None
+    if live.first_row_id is None:
+        raise PublishError(
+            f"file {live.file.path} has no row ids, which Iceberg v3 demands",
+            hint="the commit that made the table v3 must give them to all live files",
+            path=live.file.path,
+        )
+    return live.first_row_id
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where a manifest was put."""
+
+    id: int
+    path: str
+    size_bytes: int
+    digest: str
+
+
+def record_of(
+    shape: Shape, snapshot: Snapshot, content: Content, written: Written
+) -> ManifestRecord:
+    live = [*content.kept, *content.added]
+    groups = (content.added, content.kept, content.removed)
+    added, kept, removed = (len(group) for group in groups)
+    added_rows, kept_rows, removed_rows = (sum(f.file.record_count for f in g) for g in groups)
+    return ManifestRecord(
+        id=written.id,
+        path=written.path,
+        size_bytes=written.size_bytes,
+        digest=written.digest,
+        spec_id=content.spec_id,
+        sequence_number=snapshot.sequence_number,
+        min_sequence_number=min(
+            (f.sequence_number for f in live), default=snapshot.sequence_number
+        ),
+        snapshot_id=snapshot.id,
+        counts=(added, kept, removed, added_rows, kept_rows, removed_rows),
+        partitions=summarise(shape.specs[content.spec_id].kinds, content.files),
+        first_row_id=_manifest_row_id(shape, snapshot, content),
+        first_file_id=content.first_file_id,
+        last_file_id=content.last_file_id,
+    )
+
+
+def _manifest_row_id(shape: Shape, snapshot: Snapshot, content: Content) -> int | None:
+    """What entries without row ids would inherit; ours all have them."""
+    if shape.format_version < 3:
+        return None
+    new = [f for f in content.added if f.snapshot_id == snapshot.id]
+    ids = [f.first_row_id for f in new or content.files if f.first_row_id is not None]
+    return min(ids, default=snapshot.first_row_id or 0)
+
+
+def summarise(kinds: Sequence[Scalar], files: Iterable[LiveFile]) -> tuple[Summary, ...]:
+    """One summary per partition field; none at all when one has no order readers agree on."""
+    if _UNORDERED in kinds:
+        return ()
+    partitions = [f.file.partition for f in files]
+    return tuple(_summary(kind, [p[at] for p in partitions]) for at, kind in enumerate(kinds))
+
+
+def _summary(kind: Scalar, values: list[Stored | None]) -> Summary:
+    filled = [v for v in values if v is not None and not is_nan(v)]
+    bounds: list[str | None] = [None, None]
+    if filled:
+        low, high = min(filled), max(filled)
+        bounds = [lower_to_binary(kind, low).hex(), upper_to_binary(kind, high).hex()]
+    nans = any(is_nan(v) for v in values) if kind in _FLOATS else False
+    return any(v is None for v in values), nans, bounds[0], bounds[1]
+
+
+def list_entry(shape: Shape, manifest: ManifestRecord) -> ManifestListEntry:
+    files_added, kept, deleted, rows_added, rows_kept, rows_deleted = manifest.counts
+    summarised = len(manifest.partitions) == len(shape.specs[manifest.spec_id].kinds)
+    return ManifestListEntry(
+        manifest_path=f"{shape.location}/{manifest.path}",
+        manifest_length=manifest.size_bytes,
+        partition_spec_id=manifest.spec_id,
+        content=DATA_MANIFEST,
+        sequence_number=manifest.sequence_number,
+        min_sequence_number=manifest.min_sequence_number,
+        added_snapshot_id=manifest.snapshot_id,
+        added_files_count=files_added,
+        existing_files_count=kept,
+        deleted_files_count=deleted,
+        added_rows_count=rows_added,
+        existing_rows_count=rows_kept,
+        deleted_rows_count=rows_deleted,
+        partitions=tuple(map(_summary_entry, manifest.partitions)) if summarised else None,
+        first_row_id=manifest.first_row_id if shape.format_version >= 3 else None,
+    )
+
+
+def _summary_entry(summary: Summary) -> PartitionSummary:
+    null, nan, low, high = summary
+    return PartitionSummary(
+        null,
+        nan,
+        None if low is None else bytes.fromhex(low),
+        None if high is None else bytes.fromhex(high),
+    )

@@ -1,0 +1,173 @@
+"""Pure: which manifests a version carries on, writes anew, and leaves behind.
+
+A live manifest holds the live files of one run of file ids of one spec; such runs never overlap.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lakebed.model.errors import PublishError
+from lakebed.model.files import LiveFile
+from lakebed.model.history import ManifestRecord
+
+ENTRIES_PER_MANIFEST = 10_000
+MERGE_FROM = 10  # so many small neighbours become one
+_LAST_CLASS = 3  # what it is merged into holds ENTRIES_PER_MANIFEST or more, and is left alone
+_MERGED_PER_PUBLICATION = 2 * ENTRIES_PER_MANIFEST
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A manifest to write: what this version adds and removes, and what lives on in `sources`."""
+
+    spec_id: int
+    first_file_id: int
+    last_file_id: int
+    sources: tuple[ManifestRecord, ...] = ()
+    added: tuple[LiveFile, ...] = ()
+    removed: tuple[LiveFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    carried: tuple[ManifestRecord, ...]
+    retired: tuple[int, ...]
+    drafts: tuple[Draft, ...]
+
+
+@dataclass(slots=True)
+class _Touched:
+    added: list[LiveFile] = field(default_factory=list)
+    removed: list[LiveFile] = field(default_factory=list)
+
+
+def live_entries(manifest: ManifestRecord) -> int:
+    return manifest.counts[0] + manifest.counts[1]
+
+
+def plan(
+    live: Sequence[ManifestRecord],
+    added: Sequence[LiveFile],
+    removed: Sequence[LiveFile],
+    *,
+    lineage: bool,
+) -> Plan:
+    """`lineage`: the table has row ids, so manifests from before it had them are written again."""
+    # Entries that only say what an earlier snapshot deleted have been told once.
+    dead = [m.id for m in live if not live_entries(m)]
+    kept = [m for m in live if live_entries(m)]
+    drafts: list[Draft] = []
+    for spec_id in sorted({m.spec_id for m in kept} | {f.file.spec_id for f in [*added, *removed]}):
+        drafts += _plan_spec(
+            [m for m in kept if m.spec_id == spec_id],
+            [f for f in added if f.file.spec_id == spec_id],
+            [f for f in removed if f.file.spec_id == spec_id],
+            lineage=lineage,
+        )
+    replaced = {m.id for draft in drafts for m in draft.sources}
+    return Plan(
+        carried=tuple(m for m in kept if m.id not in replaced),
+        retired=tuple(sorted([*dead, *replaced])),
+        drafts=tuple(sorted(drafts, key=lambda d: (d.first_file_id, d.spec_id))),
+    )
+
+
+def _plan_spec(
+    live: list[ManifestRecord], added: list[LiveFile], removed: list[LiveFile], *, lineage: bool
+) -> list[Draft]:
+    live = sorted(live, key=lambda m: m.first_file_id)
+    firsts = [m.first_file_id for m in live]
+    touched: dict[int, _Touched] = defaultdict(_Touched)  # by place in `live`
+    between: dict[int, list[LiveFile]] = defaultdict(list)  # by the place before the gap
+    for file in removed:
+        at = bisect_right(firsts, file.id) - 1
+        if at < 0 or file.id > live[at].last_file_id:
+            raise PublishError(
+                f"no published manifest holds file {file.id} ({file.file.path}), which is removed",
+                hint="turn Iceberg publication off and on again for this table to start afresh",
+                path=file.file.path,
+            )
+        touched[at].removed.append(file)
+    for file in added:
+        at = bisect_right(firsts, file.id) - 1
+        # A file that comes back (restore) has an old id, which a manifest's run may hold.
+        inside = at >= 0 and file.id <= live[at].last_file_id
+        (touched[at].added if inside else between[at]).append(file)
+    for at, manifest in enumerate(live):
+        if lineage and manifest.first_row_id is None:
+            _ = touched[at]
+    rewritten = [_rewritten(live[at], changes) for at, changes in touched.items()]
+    fresh = [draft for files in between.values() for draft in _fresh(files)]
+    row: list[tuple[int, ManifestRecord | None]] = [
+        (m.first_file_id, None if at in touched else m) for at, m in enumerate(live)
+    ]
+    row += [(draft.first_file_id, None) for draft in fresh]
+    neighbours = [m for _, m in sorted(row, key=lambda item: item[0])]
+    return rewritten + fresh + [_merged(window) for window in merge_windows(neighbours)]
+
+
+def _rewritten(manifest: ManifestRecord, changes: _Touched) -> Draft:
+    return Draft(
+        manifest.spec_id,
+        manifest.first_file_id,
+        manifest.last_file_id,
+        (manifest,),
+        tuple(changes.added),
+        tuple(changes.removed),
+    )
+
+
+def _fresh(files: list[LiveFile]) -> Iterator[Draft]:
+    files = sorted(files, key=lambda f: f.id)
+    for start in range(0, len(files), ENTRIES_PER_MANIFEST):
+        chunk = files[start : start + ENTRIES_PER_MANIFEST]
+        yield Draft(chunk[0].file.spec_id, chunk[0].id, chunk[-1].id, added=tuple(chunk))
+
+
+def _merged(window: Sequence[ManifestRecord]) -> Draft:
+    first, last = window[0], window[-1]
+    return Draft(first.spec_id, first.first_file_id, last.last_file_id, tuple(window))
+
+
+def merge_windows(row: Sequence[ManifestRecord | None]) -> list[list[ManifestRecord]]:
+    """Neighbours to merge, of the lowest size class that has any; None separates neighbours.
+
+    The class of a manifest is floor(log10(entries)). A window becomes a manifest of a higher class
+    than all it is made of: an entry is written again once per class, and few small ones stay.
+    """
+    for size_class in range(_LAST_CLASS + 1):
+        windows = list(_windows(row, size_class))
+        if windows:
+            return _within_budget(windows)
+    return []
+
+
+def _windows(
+    row: Sequence[ManifestRecord | None], size_class: int
+) -> Iterator[list[ManifestRecord]]:
+    higher = int(10 ** (size_class + 1))
+    # Two that fill a last manifest are enough: waiting for ten would make one long publication.
+    fewest = MERGE_FROM if size_class < _LAST_CLASS else 2
+    window: list[ManifestRecord] = []
+    for manifest in row:
+        if manifest is None or live_entries(manifest) >= higher:
+            window = []
+            continue
+        window.append(manifest)
+        if len(window) >= fewest and sum(map(live_entries, window)) >= higher:
+            yield window
+            window = []
+
+
+def _within_budget(windows: list[list[ManifestRecord]]) -> list[list[ManifestRecord]]:
+    """The first, and as many more as one publication should pay for."""
+    taken: list[list[ManifestRecord]] = []
+    entries = 0
+    for window in windows:
+        entries += sum(map(live_entries, window))
+        if taken and entries > _MERGED_PER_PUBLICATION:
+            break
+        taken.append(window)
+    return taken
