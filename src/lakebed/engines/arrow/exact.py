@@ -69,7 +69,7 @@ def exact(array: pa.Array, kind: Scalar) -> pa.Array:
     try:
         result = array if array.type == target else cast(array)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise ValueRefused(_first_refused(array, cast), _reason(kind)) from None
+        raise ValueRefused(first_refused(array, cast), _reason(kind)) from None
     _check_values(result, kind)
     return result
 
@@ -129,7 +129,7 @@ def _narrow_floats(array: pa.Array) -> pa.Array:
     return narrow
 
 
-def _first_refused(array: pa.Array, cast: Callable[[pa.Array], pa.Array]) -> int:
+def first_refused(array: pa.Array, cast: Callable[[pa.Array], pa.Array]) -> int:
     """The first index whose value the cast refuses, by halving."""
     low, high = 0, len(array)
     while high - low > 1:
@@ -195,7 +195,7 @@ def _check_digits(array: pa.Array, kind: Scalar) -> None:
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        bad = _first_refused(array, lambda part: part.validate(full=True))
+        bad = first_refused(array, lambda part: part.validate(full=True))
         raise ValueRefused(bad, _reason(kind)) from None
 
 

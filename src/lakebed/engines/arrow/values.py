@@ -274,8 +274,6 @@ def _moment(text: str, nanos: bool) -> tuple[datetime, int]:
     if long and nanos and len(long[2]) <= 3:
         below = int(long[2].ljust(3, "0"))
         text = text[: long.start(2)] + text[long.end(2) :]
-    elif _DAY.fullmatch(text):
-        raise Refused("is a date without a time", "write 2024-01-31T00:00:00")
     wanted = "a timestamp like 2024-01-31T13:00:00"
     return _parsed(datetime.fromisoformat, _whole_micros(text), wanted), below
 
