@@ -82,12 +82,17 @@ class PostgresDialect:
         return connection  # type: ignore[return-value]  # a superset of our protocol
 
     def create_schema(self) -> None:
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            connection.execute(
-                composed.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(
-                    composed.Identifier(self.schema)
-                )
-            )
+        """Make the lake's schema unless it is there: then no right to make one is needed."""
+        find = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+        create = composed.SQL("CREATE SCHEMA IF NOT EXISTS {}")
+        try:
+            with psycopg.connect(self._url, autocommit=True) as connection:
+                if not connection.execute(find, (self.schema,)).fetchall():
+                    connection.execute(create.format(composed.Identifier(self.schema)))
+        except psycopg.errors.UniqueViolation:
+            return  # another process made it in the same moment
+        except psycopg.Error as error:
+            raise self.translate(error) or error from error
 
     def begin(self, connection: Connection, *, write: bool, durable: bool) -> None:
         if not write:
@@ -141,25 +146,42 @@ class PostgresDialect:
     def exclusive(self, name: str) -> Iterator[None]:
         with self._mutex:
             lock = self._named.setdefault(name, threading.Lock())
-        with lock, self._locking() as connection:
-            key = (f"lakebed {self.schema} {name}",)
-            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
-            yield
-            connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
+        key = (f"lakebed {self.schema} {name}",)
+        with lock:
+            connection = self._locked(key)
+            try:
+                yield
+                connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
+            except BaseException as error:
+                connection.close()  # gives the lock back whatever happened
+                known = self.translate(error) if isinstance(error, Exception) else None
+                if known is None:
+                    raise
+                raise known from error
+            with self._mutex:
+                self._lockers.append(connection)
 
-    @contextmanager
-    def _locking(self) -> Iterator[Connection]:
-        """A connection kept for advisory locks; closing it gives them back whatever happened."""
+    def _locked(self, key: tuple[str]) -> Connection:
+        """A connection that holds an advisory lock; an idle one lost meanwhile is replaced."""
         with self._mutex:
             idle = self._lockers.pop() if self._lockers else None
-        connection = idle or self.connect()
+        if idle is not None:
+            try:
+                return self._lock(idle, key)
+            except DatabaseUnavailable:
+                self.close()
+        return self._lock(None, key)
+
+    def _lock(self, idle: Connection | None, key: tuple[str]) -> Connection:
+        connection = idle
         try:
-            yield connection
+            connection = connection or self.connect()
+            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
         except BaseException as error:
-            connection.close()
+            if connection is not None:
+                connection.close()
             known = self.translate(error) if isinstance(error, Exception) else None
             if known is None:
                 raise
             raise known from error
-        with self._mutex:
-            self._lockers.append(connection)
+        return connection

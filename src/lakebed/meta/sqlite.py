@@ -4,7 +4,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,10 @@ from lakebed.model.errors import (
 )
 
 _NAME = re.compile(r"[a-z0-9-]+")
+
+
+class _Connection(sqlite3.Connection):
+    file: tuple[int, int] | None = None  # which file it has open
 
 
 class SqliteDialect:
@@ -58,11 +62,17 @@ class SqliteDialect:
             isolation_level=None,
             check_same_thread=False,
             cached_statements=512,
+            factory=_Connection,
         )
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
-        if self.path is not None:
-            connection.execute("PRAGMA journal_mode = WAL")
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            if self.path is not None:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.file = _identity(self.path)
+        except BaseException:
+            connection.close()
+            raise
         return cast(Connection, connection)  # sqlite3 takes more kinds of parameters
 
     def keep_copy(self, suffix: str) -> Path | None:
@@ -70,15 +80,23 @@ class SqliteDialect:
         if self.path is None:
             return None
         target = self.path.with_name(f"{self.path.name}.{suffix}")
-        source, copy = sqlite3.connect(self.path), sqlite3.connect(target)
         try:
-            source.backup(copy)
-        finally:
-            source.close()
-            copy.close()
+            with (
+                closing(sqlite3.connect(self.path)) as source,
+                closing(sqlite3.connect(target)) as copy,
+            ):
+                source.backup(copy)
+        except sqlite3.Error as error:
+            raise self.translate(error) or error from error
         return target
 
     def begin(self, connection: Connection, *, write: bool, durable: bool) -> None:
+        assert isinstance(connection, _Connection)
+        if self.path is not None and connection.file != _identity(self.path):
+            # Rows written to a file that has lost its name would vanish with it.
+            raise DatabaseUnavailable(
+                f"the database file {self.path} was removed or replaced", hint="open the lake again"
+            )
         if write:
             # A record that can be made again need not wait for the disk; WAL keeps it consistent.
             connection.execute(
@@ -138,3 +156,11 @@ class SqliteDialect:
 def _held(lock: threading.Lock) -> Iterator[None]:
     with lock:
         yield
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
