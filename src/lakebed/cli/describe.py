@@ -1,0 +1,196 @@
+"""Values of the API as records: what `--json` answers and what tables are drawn from."""
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lakebed.cli.output import count_of
+from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+from lakebed.model.transforms import Transform
+from lakebed.model.types import DecimalType, Primitive, Type
+
+if TYPE_CHECKING:
+    from lakebed.api.status import Lag, Status
+    from lakebed.api.table import FileEntry, Table
+    from lakebed.maintenance.findings import Finding, Report
+    from lakebed.model.history import Commit
+
+Record = dict[str, Any]
+_EPOCH = date(1970, 1, 1)
+
+
+def table_record(table: "Table") -> Record:
+    schema = table.schema
+    return {
+        "name": table.name,
+        "uuid": table.uuid,
+        "version": table.version,
+        "rows": table.row_count,
+        "location": table.location,
+        "formats": list(table.formats),
+        "comment": table.comment,
+        "columns": columns_of(schema),
+        "primary_key": [schema.field(key).name for key in schema.primary_key],
+        "partition_by": partition_terms(table.partitioning, schema),
+        "sort_by": sort_terms(table.sort_order, schema),
+        "properties": dict(table.properties),
+    }
+
+
+def columns_of(schema: Schema) -> list[Record]:
+    return [
+        {
+            "id": field.id,
+            "name": field.name,
+            "type": str(field.type),
+            "required": field.required,
+            "comment": field.doc,
+        }
+        for field in schema.fields
+    ]
+
+
+def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:
+    return [_term(f.transform, _path(schema, f.source_id)) for f in spec.fields]
+
+
+def sort_terms(order: SortOrder, schema: Schema) -> list[str]:
+    return [
+        f"{_term(f.transform, _path(schema, f.source_id))} {'desc' if f.descending else 'asc'}"
+        f" nulls {'first' if f.nulls_first else 'last'}"
+        for f in order.fields
+    ]
+
+
+def _path(schema: Schema, field_id: int) -> str:
+    return ".".join(field.name for field in schema.path_of(field_id))
+
+
+def _term(transform: Transform, column: str) -> str:
+    if transform.name == "identity":
+        return column
+    return f"{transform.name}({f'{transform.width}, ' if transform.width else ''}{column})"
+
+
+def commit_record(commit: "Commit") -> Record:
+    return {
+        "table": commit.table,
+        "version": commit.version,
+        "time": commit.time,
+        "operation": commit.operation,
+        "author": commit.author,
+        "message": commit.message,
+        "added_rows": commit.summary.get("added_rows", 0),
+        "removed_rows": commit.summary.get("removed_rows", 0),
+        "published": commit.published,
+        "reason": commit.reason,
+        "replayed": commit.replayed,
+        "transaction_id": commit.transaction_id,
+        "summary": dict(commit.summary),
+    }
+
+
+def commit_line(commit: "Commit") -> str:
+    """One sentence about a commit, for people."""
+    if commit.replayed:
+        return (
+            f"{commit.table}: version {commit.version} was the answer before; nothing was written"
+        )
+    added, removed = commit.summary.get("added_rows", 0), commit.summary.get("removed_rows", 0)
+    counts = [f"{count_of(added, 'row')} added" if added else ""]
+    counts += [f"{count_of(removed, 'row')} removed" if removed else ""]
+    told = ", ".join(c for c in counts if c) or commit.operation
+    late = "" if commit.published else f" (not published yet: {commit.reason})"
+    return f"{commit.table} is at version {commit.version}: {told}{late}"
+
+
+def file_record(entry: "FileEntry", types: dict[str, Type]) -> Record:
+    partition = {n: _readable(v, types.get(n)) for n, v in entry.partition.items()}
+    return {
+        "path": entry.path,
+        "rows": entry.record_count,
+        "size_bytes": entry.size_bytes,
+        "partition": partition,
+        "added_version": entry.added_version,
+    }
+
+
+def partition_types(table: "Table") -> dict[str, Type]:
+    spec = table.partitioning
+    return {
+        field.name: kind for field, kind in zip(spec.fields, spec.types(table.schema), strict=True)
+    }
+
+
+def _readable(value: object, kind: Type | None) -> object:
+    """A partition value as people write it; numbers and text stay as they are."""
+    match value, kind:
+        case int(), Primitive("date"):
+            return _day(value)
+        case bytes(), _:
+            return value.hex()
+        case _, DecimalType():
+            return str(value)
+        case _:
+            return value
+
+
+def _day(days: int) -> object:
+    try:
+        return (_EPOCH + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return days
+
+
+def status_record(status: "Status") -> Record:
+    return {
+        "stopped": status.stopped,
+        "lagging": status.lagging,
+        "warn_s": status.warn_s,
+        "waiting": [_lag_record(lag) for lag in status.lags],
+        "split_commits": [
+            {
+                "transaction_id": split.transaction_id,
+                "published": list(split.published),
+                "waiting": list(split.waiting),
+            }
+            for split in status.split_commits
+        ],
+    }
+
+
+def _lag_record(lag: "Lag") -> Record:
+    return {
+        "table": lag.table,
+        "format": lag.format,
+        "kind": lag.kind,
+        "from_version": lag.from_version,
+        "to_version": lag.to_version,
+        "waiting": lag.waiting,
+        "lag_s": lag.lag_s,
+        "attempts": lag.attempts,
+        "stopped": lag.stopped,
+        "error_code": lag.error_code,
+        "error": lag.error,
+    }
+
+
+def report_record(report: "Report") -> Record:
+    return {
+        "clean": report.clean,
+        "tables": report.tables,
+        "files": report.files,
+        "findings": [finding_record(f) for f in report.findings],
+        "notes": [finding_record(f) for f in report.notes],
+        "repaired": list(report.repaired),
+    }
+
+
+def finding_record(finding: "Finding") -> Record:
+    return {
+        "table": finding.table,
+        "code": finding.code,
+        "format": finding.format,
+        "path": finding.path,
+        "message": finding.message,
+    }

@@ -1,0 +1,38 @@
+"""`lakebed history` and `lakebed files`: what a table is made of."""
+
+import click
+
+from lakebed.cli.call import Call, Command, pass_call
+from lakebed.cli.describe import commit_record, file_record, partition_types
+from lakebed.cli.output import show_list
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Newest commits."
+)
+@pass_call
+def history(call: Call, name: str, limit: int) -> None:
+    """List the commits of a table, newest first."""
+    with call.open() as lake:
+        commits = lake.table(name).history(limit)
+    columns = ["version", "time", "operation", "added_rows", "removed_rows", "author", "message"]
+    records = [commit_record(commit) for commit in commits]
+    if not all(commit.published for commit in commits):
+        columns.append("reason")
+    show_list(records, as_json=call.json, columns=columns)
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("--version", type=int, help="Of this version. Default: the newest.")
+@click.option("--timestamp", metavar="TIME", help="As it was then, such as 2026-11-01T12:00:00Z.")
+@pass_call
+def files(call: Call, name: str, version: int | None, timestamp: str | None) -> None:
+    """List the data files of a table."""
+    with call.open() as lake:
+        table = lake.table(name)
+        types = partition_types(table)
+        entries = table.files(version=version, timestamp=timestamp)
+    show_list([file_record(entry, types) for entry in entries], as_json=call.json)
