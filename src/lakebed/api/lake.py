@@ -10,11 +10,12 @@ from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
-from lakebed.api.transaction import Transaction, replay
+from lakebed.api.transaction import Transaction, replay, warn
 from lakebed.maintenance.check import Check
 from lakebed.maintenance.check import repair as repair_published
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableNotFound
+from lakebed.model.history import TableHead
 from lakebed.model.names import parse_namespace, parse_table_name
 from lakebed.model.settings import find_setting, parse_setting
 from lakebed.security.policy import Action, require
@@ -129,7 +130,7 @@ class Lake:
         self._may("drop", name)
         head = self._parts.catalog.drop(parse_table_name(name), purge=purge)
         if purge:
-            self._parts.drainer.drain(head.id, force=True)
+            self._purge(head)
 
     def dropped_tables(self) -> list[tuple[str, str]]:
         """(name, folder) of dropped tables whose files are kept."""
@@ -150,8 +151,7 @@ class Lake:
             )
         for head in found:
             self._parts.catalog.purge_dropped(head)
-            self._parts.drainer.drain(head.id, force=True)
-        return len(found)
+        return sum(self._purge(head) for head in found)
 
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
         """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""
@@ -217,6 +217,13 @@ class Lake:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _purge(self, head: TableHead) -> bool:
+        """Delete a dropped table's files; what cannot be deleted now is told, and tried again."""
+        error = self._parts.drainer.drain(head.id, force=True).error
+        if error is not None:
+            warn(f"{head.name} is dropped, but its files are not all deleted: {error.message}")
+        return error is None
 
     def _may(self, action: Action, resource: str) -> None:
         require(self._parts.principal, action, resource)

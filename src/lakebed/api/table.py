@@ -285,7 +285,7 @@ class Table:
         if earlier is not None:
             return earlier
         transaction = Transaction(self._parts, options, digest)
-        table = transaction.table(str(head.name))
+        table = transaction.pin(head)
         ready = prepare(table)
         retries = int(self._parts.settings.value("commit.retries"))
         while True:
@@ -298,7 +298,7 @@ class Table:
                 raise conflict_error(outcome)
             retries -= 1
             transaction = Transaction(self._parts, options, digest)
-            table = transaction.table(str(head.name))
+            table = transaction.pin(self._head("write"))
 
     def _answered(self, options: Options, digest: str) -> Commit | None:
         """The commit an idempotency key or application transaction made before, if it did."""

@@ -19,6 +19,7 @@ from lakebed.model.errors import (
     CommitUnknown,
     LakebedError,
     NoChanges,
+    TableNotFound,
     TransactionClosed,
 )
 from lakebed.model.history import Commit, CommitRecord, TableHead
@@ -51,9 +52,14 @@ class Transaction:
         key = str(parse_table_name(name))
         require(self._parts.principal, "read", key)
         if key not in self._staged:
-            head = self._parts.catalog.find(parse_table_name(name))
-            state = self._parts.catalog.state(head, head.state_id)
-            self._staged[key] = Staged(head, state, state)
+            self.pin(self._parts.catalog.find(parse_table_name(name)))
+        return TransactionTable(self._parts, key, self._staged[key], self._check_open)
+
+    def pin(self, head: TableHead) -> TransactionTable:
+        """A table by its head, whatever its name means by now."""
+        key = str(head.name)
+        state = self._parts.catalog.state(head, head.state_id)
+        self._staged[key] = Staged(head, state, state)
         return TransactionTable(self._parts, key, self._staged[key], self._check_open)
 
     def stage_new(self, name: str, staged: Staged) -> TransactionTable:
@@ -190,13 +196,13 @@ def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Co
     for head, commit in committed.commits:
         reason = _publish(parts, head, commit, mode)
         if reason is not None and reason != BACKGROUND:
-            _warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
+            warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
         entry = to_commit(head, commit, reason=reason, replayed=committed.replayed)
         commits[str(head.name)] = entry
     return commits
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
     try:
         warnings.warn(message, PublishWarning, stacklevel=4)
     except PublishWarning:
@@ -210,8 +216,11 @@ def replay(parts: Parts, places: Places, mode: str | None) -> dict[str, Commit]:
     for table_id, version in places:
         ledger = parts.outbox.ledger(TableId(table_id))
         head = ledger.head()
-        if head is not None:
-            found.append((head, ledger.view(version).commit))
+        if head is None:
+            raise TableNotFound(
+                "the table of the earlier answer is gone", hint="use a new idempotency key"
+            )
+        found.append((head, ledger.view(version).commit))
     return finish(parts, Committed(tuple(found), replayed=True), mode)
 
 
@@ -234,11 +243,11 @@ def to_commit(
 
 
 def _publish(parts: Parts, head: TableHead, commit: CommitRecord, mode: str | None) -> str | None:
-    state = parts.catalog.state(head, commit.state_id)
-    if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
-        parts.worker.notify(head.id)
-        return BACKGROUND
     try:
+        state = parts.catalog.state(head, commit.state_id)
+        if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
+            parts.worker.notify(head.id)
+            return BACKGROUND
         drained = parts.drainer.drain(head.id, up_to=commit.version)
     except LakebedError as error:
         return f"{error.code}: {error.message}"

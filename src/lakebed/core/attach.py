@@ -9,7 +9,7 @@ from lakebed.meta.attachments import Answer
 from lakebed.meta.store import Tx
 from lakebed.model import errors
 from lakebed.model.changes import Proposal, TableChanges
-from lakebed.model.errors import DatabaseLocked, IdempotencyMismatch, LakebedError
+from lakebed.model.errors import DatabaseLocked, IdempotencyMismatch, InvalidInput, LakebedError
 from lakebed.model.history import CommitRecord, TableHead
 from lakebed.model.ids import TableId, Version
 
@@ -69,16 +69,19 @@ def keep_answer(tx: Tx, proposal: Proposal, answer: tuple[str, object] | None) -
         raise DatabaseLocked("another request with this idempotency key was faster", hint="retry")
 
 
-def repeated_app_transaction(
-    tx: Tx, looked: Sequence[tuple[TableId, TableChanges]]
-) -> Places | None:
+def repeated_app_transaction(tx: Tx, proposed: Sequence[TableChanges]) -> Places | None:
     """Where an application's transaction was committed before, when it was."""
     places = []
-    for table_id, ours in looked:
-        if ours.app_transaction is None:
+    for ours in proposed:
+        if ours.app_transaction is None or ours.table_id is None:
             continue
         app_id, number = ours.app_transaction
-        found = attachments.find_app_transaction(tx, table_id, app_id)
+        found = attachments.find_app_transaction(tx, ours.table_id, app_id)
         if found is not None and found[0] >= number:
-            places.append((table_id, found[1]))
+            places.append((ours.table_id, found[1]))
+    if places and len(places) < len(proposed):
+        raise InvalidInput(
+            "some tables of this commit have its application transaction already, others not",
+            hint="use one application name for one set of tables",
+        )
     return places or None

@@ -135,18 +135,18 @@ class Catalog:
     def rename(self, old: TableName, new: TableName) -> None:
         """The folder stays where it is: a rename moves no byte."""
         with self._store.write() as tx:
-            head = find_table(tx, old)
+            tables.lock_tables(tx, [find_table(tx, old).id])
+            head = find_table(tx, old)  # as it is now that nobody else can rename or drop it
+            namespace_id = ensure_namespace(tx, new.namespace)
             if old != new and tables.find_table(tx, new) is not None:
                 raise TableExists(f"table {new} exists already", hint="choose another name")
-            namespace_id = ensure_namespace(tx, new.namespace)
-            tables.lock_tables(tx, [head.id])
             tables.rename_table(tx, head.id, namespace_id, new.name)
 
     def drop(self, name: TableName, *, purge: bool) -> TableHead:
         """Without purge the files stay and the folder stays reserved."""
         with self._store.write() as tx:
-            head = find_table(tx, name)
-            tables.lock_tables(tx, [head.id])
+            tables.lock_tables(tx, [find_table(tx, name).id])
+            head = find_table(tx, name)  # as it is now that nobody else can rename or drop it
             tables.mark_dropped(tx, head.id)
             if purge:
                 outbox.insert_outbox(tx, head.id, head.version, [PURGE], tx.now_ms())
