@@ -12,7 +12,12 @@ from lakebed.formats.delta.checkpoint import Written, existing_checkpoint, write
 from lakebed.formats.delta.features import Start
 from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path
 from lakebed.formats.delta.translate import commit_actions, commit_info, state_actions, state_shows
-from lakebed.formats.delta.whole_state import checkpoint_pieces, find_start, start_lines
+from lakebed.formats.delta.whole_state import (
+    checkpoint_pieces,
+    find_start,
+    shown_anew,
+    start_lines,
+)
 from lakebed.model.errors import ForeignCommit, StorageError
 from lakebed.model.history import DELTA, PublicationRecord
 from lakebed.model.settings import Value
@@ -48,9 +53,13 @@ class DeltaPublisher:
 
     def _commit(self, ledger: Ledger, view: VersionView) -> Published:
         lines: list[Action] = [commit_info(view)]
+        anew: list[Action] = []
         if state_shows(view):
-            lines += state_actions(view, find_start(ledger, view.commit.version))
-        lines += commit_actions(view)
+            start = find_start(ledger, view.commit.version)
+            lines += state_actions(view, start)
+            if _loses_partitions(view):
+                anew = shown_anew(self._storage, ledger, view, start)
+        lines += commit_actions(view, anew)
         written = self._put(view, "commit", encode_lines(lines))
         due = self._checkpoint_is_due(ledger, view)
         return Published((written,), follow_up=("checkpoint",) if due else ())
@@ -124,6 +133,11 @@ class DeltaPublisher:
             return int(orjson.loads(self._storage.get(path))["version"])
         except (ValueError, KeyError, TypeError):  # it is only a hint: write a good one
             return -1
+
+
+def _loses_partitions(view: VersionView) -> bool:
+    before = view.previous
+    return before is not None and before.delta_partitioned and not view.state.delta_partitioned
 
 
 def _check_ours(view: VersionView, path: str, found: bytes) -> None:

@@ -1,6 +1,6 @@
 """From the rows to Delta's actions: states as metadata, data files as adds and removes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -130,27 +130,39 @@ def _partition_values(layout: Layout, file: DataFile) -> dict[str, str | None]:
 
 
 def _stats(layout: Layout, file: DataFile) -> str:
-    lowers: Plain = {}
-    uppers: Plain = {}
+    known = [(leaf, file.stats[leaf.id]) for leaf in layout.leaves if leaf.id in file.stats]
     nulls: Plain = {}
-    for leaf in layout.leaves:
-        stats = file.stats.get(leaf.id)
-        if stats is None:
-            continue
+    for leaf, stats in known:
         _place(nulls, leaf.path, stats.null_count)
-        if stats.lower is not None and _has_true_bounds(leaf.type, stats):
-            _place(lowers, leaf.path, lower_bound(leaf.type, stats.lower))
-        if stats.upper is not None and _has_true_bounds(leaf.type, stats):
-            _place(uppers, leaf.path, upper_bound(leaf.type, stats.upper))
-    members = {"minValues": lowers, "maxValues": uppers, "nullCount": nulls}
+    members = {**_bounds(known, file.record_count), "nullCount": nulls}
     present = {name: value for name, value in members.items() if value}
     whole = {"numRecords": file.record_count, **present, "tightBounds": True}
     return orjson.dumps(whole).decode()
 
 
-def _has_true_bounds(kind: Type, stats: ColumnStats) -> bool:
-    """NaN is the greatest number to Delta's readers but never counts into our bounds."""
-    return stats.nan_count == 0 or kind not in (Primitive("float"), Primitive("double"))
+def _bounds(known: list[tuple[Leaf, ColumnStats]], rows: int) -> dict[str, Plain]:
+    """Of all columns or of none: deltalake's Arrow dataset loses rows when some have none."""
+    lowers: Plain = {}
+    uppers: Plain = {}
+    for leaf, stats in known:
+        if leaf.type == Primitive("binary") or stats.null_count == rows:
+            continue
+        bounds = _true_bounds(leaf.type, stats)
+        if bounds is None:
+            return {}
+        _place(lowers, leaf.path, bounds[0])
+        _place(uppers, leaf.path, bounds[1])
+    return {"minValues": lowers, "maxValues": uppers}
+
+
+def _true_bounds(kind: Type, stats: ColumnStats) -> tuple[Bound, Bound] | None:
+    if stats.lower is None or stats.upper is None or stats.null_count is None:
+        return None
+    # NaN is the greatest number to Delta's readers but never counts into our bounds.
+    if kind in (Primitive("float"), Primitive("double")) and stats.nan_count != 0:
+        return None
+    low, up = lower_bound(kind, stats.lower), upper_bound(kind, stats.upper)
+    return None if low is None or up is None else (low, up)
 
 
 def _place(tree: Plain, path: tuple[str, ...], value: Bound | None) -> None:
@@ -165,13 +177,14 @@ def state_actions(view: VersionView, start: Start | None) -> list[Action]:
     return [protocol_of(view.state), metadata_of(view.head, view.state, start)]
 
 
-def commit_actions(view: VersionView) -> list[Action]:
-    """What the commit did, without what a changed state says."""
+def commit_actions(view: VersionView, anew: Sequence[Action] = ()) -> list[Action]:
+    """What the commit did, without what a changed state says; `anew` are adds of older files."""
     layout, time_ms = layout_of(view.state), view.commit.time_ms
     lines: list[Action] = []
     if view.commit.app_transaction is not None:
         app_id, number = view.commit.app_transaction
         lines.append(TxnAction(app_id, number, time_ms))
+    lines += anew
     lines += [add_of(layout, f.file, time_ms=time_ms) for f in view.added]
     lines += [remove_of(layout, f.file, time_ms=time_ms) for f in view.removed]
     return lines

@@ -12,14 +12,14 @@ from lakebed.model.types import INTEGERS, DecimalType, Primitive, Stored, Type
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
-Bound = int | float | str | orjson.Fragment
+Bound = bool | int | float | str | orjson.Fragment
 
 
 def lower_bound(kind: Type, value: Stored) -> Bound | None:
     """As JSON; None when it cannot be said, which is always allowed."""
     match kind:
         case Primitive("timestamp" | "timestamp_ntz" as name):
-            return _moment(int(value) // 1000, name)
+            return _moment(int(value) // 1000 * 1000, name)
         case Primitive("float" | "double"):
             # Some readers order -0.0 below 0.0, and files may hold either for the bound.
             return _finite(-0.0 if value == 0 else float(value))
@@ -30,8 +30,9 @@ def lower_bound(kind: Type, value: Stored) -> Bound | None:
 def upper_bound(kind: Type, value: Stored) -> Bound | None:
     match kind:
         case Primitive("timestamp" | "timestamp_ntz" as name):
-            # Readers cut to the millisecond, so it is rounded up.
-            return _moment(-(-int(value) // 1000), name)
+            # Readers cut to the millisecond, so it is rounded up; the last one is said as it is.
+            rounded = -(-int(value) // 1000) * 1000
+            return _moment(rounded, name) or _moment(int(value), name)
         case Primitive("float" | "double"):
             return _finite(0.0 if value == 0 else float(value))
         case _:
@@ -40,6 +41,8 @@ def upper_bound(kind: Type, value: Stored) -> Bound | None:
 
 def _bound(kind: Type, value: Stored) -> Bound | None:
     match kind:
+        case Primitive("boolean"):
+            return bool(value)
         case Primitive(name) if name in INTEGERS:
             return int(value)
         case Primitive("string"):
@@ -50,7 +53,7 @@ def _bound(kind: Type, value: Stored) -> Bound | None:
             # As a number with all its digits; a float would lose some.
             return orjson.Fragment(f"{value:.{scale}f}")
         case _:
-            return None  # boolean and binary: Delta keeps no bounds of them
+            return None  # Delta keeps no bounds of binary columns
 
 
 def _finite(value: float) -> float | None:
@@ -64,12 +67,12 @@ def _date(days: int) -> str | None:
         return None
 
 
-def _moment(millis: int, name: str) -> str | None:
+def _moment(micros: int, name: str) -> str | None:
     try:
-        moment = _EPOCH + timedelta(milliseconds=millis)
+        moment = (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None)
     except OverflowError:
         return None
-    text = moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    text = moment.isoformat(timespec="microseconds" if micros % 1000 else "milliseconds")
     return f"{text}Z" if name == "timestamp" else text
 
 

@@ -44,6 +44,23 @@ def start_lines(ledger: Ledger, view: VersionView) -> Iterator[list[Action]]:
         yield [add_of(layout, f.file, time_ms=time_ms) for f in files]
 
 
+def shown_anew(
+    storage: Storage, ledger: Ledger, view: VersionView, start: Start | None
+) -> list[Action]:
+    """The files of earlier commits, added again because the table is no longer shown partitioned.
+
+    Their first lines have partition values where statistics belong now.
+    """
+    layout = layout_of(view.state)
+    times = _Times(storage, ledger, view, start)
+    return [
+        add_of(layout, live.file, time_ms=times.added(live), data_change=False)
+        for files in _live_pieces(ledger, view)
+        for live in files
+        if live.added_version < view.commit.version
+    ]
+
+
 def checkpoint_pieces(
     storage: Storage, ledger: Ledger, view: VersionView, start: Start | None
 ) -> Iterator[list[Action]]:

@@ -227,8 +227,9 @@ def test_a_partition_value_beyond_the_calendar_is_refused() -> None:
         (TIMESTAMP, 1, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z"),
         (TIMESTAMP, -1, "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"),
         (NTZ, 1000, "1970-01-01T00:00:00.001", "1970-01-01T00:00:00.001"),
-        (NTZ, MICROS_9999, "9999-12-31T23:59:59.999", None),
-        (Primitive("boolean"), True, None, None),
+        (NTZ, MICROS_9999, "9999-12-31T23:59:59.999", "9999-12-31T23:59:59.999999"),
+        (NTZ, MICROS_9999 + 1, None, None),
+        (Primitive("boolean"), True, True, True),
         (Primitive("binary"), b"x", None, None),
     ],
 )
@@ -243,28 +244,60 @@ def test_zero_bounds_cover_both_zeros() -> None:
     assert math.copysign(1, float(str(upper_bound(DOUBLE, -0.0)))) == 1
 
 
-def test_statistics_are_nested_and_leave_out_partitions_and_unsafe_bounds() -> None:
-    schema = schema_of(
-        "p int, s struct<x: string, d: decimal(20,2)>, f double, g double, l list<int>"
-    )
+NESTED = "p int, s struct<x: string, d: decimal(20,2)>, f double, l list<int>, b boolean, y binary"
+
+
+def stats_of(**changed: ColumnStats) -> str | None:
+    schema = schema_of(NESTED)
     ids = {".".join(f.name for f in schema.path_of(g.id)): g.id for g in schema.walk()}
     stats = {
-        ids["p"]: ColumnStats(2, 0, None, None, 1, 1),
-        ids["s.x"]: ColumnStats(2, 1, None, None, "a", None),
-        ids["s.d"]: ColumnStats(
-            2, 0, None, None, Decimal("1.10"), Decimal("123456789012345678.90")
-        ),
-        ids["f"]: ColumnStats(2, 0, 0, None, 0.5, 1.5),
-        ids["g"]: ColumnStats(2, 0, 1, None, 0.5, 0.5),
-        ids["l.element"]: ColumnStats(9, 3, None, None, 1, 2),
+        "p": ColumnStats(2, 0, None, None, 1, 1),
+        "s.x": ColumnStats(2, 1, None, None, "a", "b"),
+        "s.d": ColumnStats(2, 0, None, None, Decimal("1.10"), Decimal("123456789012345678.90")),
+        "f": ColumnStats(2, 0, 0, None, 0.5, 1.5),
+        "l.element": ColumnStats(9, 3, None, None, 1, 2),
+        "b": ColumnStats(2, 0, None, None, False, True),
+        "y": ColumnStats(2, 0, None, None, b"a", b"b"),
+        **changed,
     }
-    file = DataFile("data/f", 10, 2, SpecId(0), (1,), {FieldId(i): s for i, s in stats.items()})
-
+    by_id = {FieldId(ids[name]): each for name, each in stats.items()}
+    file = DataFile("data/f", 10, 2, SpecId(0), (1,), by_id)
     add = add_of(layout_of(first_state(schema, ("p",))), file, time_ms=7)
-
     assert add.partition_values == {"p": "1"}
-    assert add.stats == (
-        '{"numRecords":2,"minValues":{"s":{"x":"a","d":1.10},"f":0.5},'
-        '"maxValues":{"s":{"d":123456789012345678.90},"f":1.5},'
-        '"nullCount":{"s":{"x":1,"d":0},"f":0,"g":0},"tightBounds":true}'
+    return add.stats
+
+
+def test_statistics_are_nested_exact_and_leave_out_partitions_lists_and_binary() -> None:
+    assert stats_of() == (
+        '{"numRecords":2,"minValues":{"s":{"x":"a","d":1.10},"f":0.5,"b":false},'
+        '"maxValues":{"s":{"x":"b","d":123456789012345678.90},"f":1.5,"b":true},'
+        '"nullCount":{"s":{"x":1,"d":0},"f":0,"b":0,"y":0},"tightBounds":true}'
     )
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [
+        ColumnStats(2, 0, 1, None, 0.5, 0.5),  # a NaN beside 0.5
+        ColumnStats(2, 0, None, None, 0.5, 1.5),  # NaN or not: unknown
+        ColumnStats(2, 0, 0, None, 0.5, math.inf),
+        ColumnStats(2, 0, 0, None, 0.5, None),
+        ColumnStats(2, None, 0, None, 0.5, 1.5),
+    ],
+)
+def test_one_column_without_true_bounds_takes_the_bounds_of_the_file_away(
+    stats: ColumnStats,
+) -> None:
+    text = stats_of(f=stats)
+
+    assert text is not None
+    shown = json.loads(text)
+    assert shown.keys() == {"numRecords", "nullCount", "tightBounds"}
+    assert shown["nullCount"]["b"] == 0
+
+
+def test_a_column_of_nulls_needs_no_bounds() -> None:
+    text = stats_of(f=ColumnStats(2, 2, 0))
+
+    assert text is not None
+    assert json.loads(text)["minValues"].keys() == {"s", "b"}

@@ -384,6 +384,27 @@ def test_a_later_checkpoint_of_a_late_log_says_what_the_log_says(storage: Memory
     assert [r["path"] for r in table["remove"].drop_null().to_pylist()] == ["data/b"]
 
 
+def test_files_are_shown_anew_when_the_table_is_no_longer_shown_partitioned(
+    storage: MemoryStorage,
+) -> None:
+    ledger = FakeLedger(first_state(schema_of("p string, b string"), ("p",)))
+    ledger.commit("create", add=[data_file("a", 1, ("x",)), data_file("b", 1, ("y",))])
+    ledger.commit("delete", remove=["data/b"])
+    ledger.commit("append", add=[data_file("c", 1, ("",))], delta_partitioned=False, app=("j", 1))
+    publisher = delta(storage)
+    ledger.drain(publisher)
+
+    anew = lines(storage, 2)
+
+    assert words(storage, 2) == ["commitInfo", "protocol", "metaData", "txn", "add", "add"]
+    assert [line["add"]["dataChange"] for line in anew[4:]] == [False, True]
+    assert [line["add"]["partitionValues"] for line in anew[4:]] == [{}, {}]
+    replayed = read_snapshot(storage, ROOT)
+    publisher.publish(ledger, ledger.view(Version(2)), "checkpoint")
+    jumped = read_snapshot(storage, ROOT)
+    assert replace(jumped, timestamps={}) == without_data_change(replayed)
+
+
 def test_turned_off_and_on_again_the_log_goes_on_after_its_gap(storage: MemoryStorage) -> None:
     ledger = ledger_of()
     ledger.commit("create", add=[data_file("a")])
