@@ -69,6 +69,25 @@ def render_metadata(view: VersionView, parts: MetadataParts) -> bytes:
     return orjson.dumps(plain)
 
 
+# How much of the past is shown: that depends on settings, which may change between two tries.
+_SHOWN = ("snapshots", "snapshot-log", "schemas")
+
+
+def shows_the_same_version(other: bytes, data: bytes) -> bool:
+    """Whether another file says of the version what ours does, though it may list more or less."""
+    try:
+        theirs, ours = orjson.loads(other), orjson.loads(data)
+    except ValueError:
+        return False
+    return isinstance(theirs, dict) and _version_only(theirs) == _version_only(ours)
+
+
+def _version_only(plain: Json) -> Json:
+    snapshots = plain.get("snapshots")
+    newest = snapshots[-1:] if isinstance(snapshots, list) else snapshots
+    return {**{k: v for k, v in plain.items() if k not in _SHOWN}, "snapshots": newest}
+
+
 def known_specs(state: TableState, specs: Sequence[PartitionSpec]) -> tuple[PartitionSpec, ...]:
     """Those up to a state: later ones must not show in what is published for it."""
     return (*(s for s in specs if s.id < state.spec.id), state.spec)

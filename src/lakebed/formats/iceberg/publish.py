@@ -34,6 +34,7 @@ from lakebed.formats.iceberg.metadata import (
     known_schemas,
     known_specs,
     render_metadata,
+    shows_the_same_version,
 )
 from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint
 from lakebed.model.errors import (
@@ -211,7 +212,7 @@ class _Run:
     ) -> ManifestRecord:
         path = self._names.manifest(index)
         data = encode(shape, snapshot, content, sync=self._names.sync(path))
-        data = self._put(path, data, decode_manifest)
+        data = self._put(path, data, _same_manifest)
         written = Written(self._names.manifest_id(index), path, len(data), digest(data))
         return record_of(shape, snapshot, content, written)
 
@@ -234,7 +235,7 @@ class _Run:
             first_row_id=snapshot.first_row_id,
             sync=self._names.sync(path),
         )
-        self._put(path, data, decode_manifest_list)
+        self._put(path, data, _same_list)
         return path
 
     def write_metadata(
@@ -249,8 +250,7 @@ class _Run:
             log=self._log(snapshots, earlier),
         )
         path, data = self._names.metadata, render_metadata(self._view, parts)
-        self._put(path, data, None)
-        return path, data
+        return path, self._put(path, data, shows_the_same_version)
 
     def _log(
         self, snapshots: list[Snapshot], earlier: list[PublicationRecord]
@@ -261,13 +261,13 @@ class _Run:
                 times[each.version] = self._ledger.view(each.version).commit.time_ms
         return [(times[each.version], each.path) for each in reversed(earlier)]
 
-    def _put(self, path: str, data: bytes, decode: _Decode | None) -> bytes:
-        """The bytes that stand there now: ours, or an earlier try's that says the same."""
+    def _put(self, path: str, data: bytes, same: Callable[[bytes, bytes], bool]) -> bytes:
+        """The bytes that stand there now: ours, or those of an earlier try that says the same."""
         other = put_once(self._storage, self._root, path, data, time_ms=self._view.commit.time_ms)
         if other is None:
             return data
-        if decode is not None and _says_the_same(decode, other, data):
-            return other  # compressed by another library
+        if same(other, data):
+            return other
         raise ForeignCommit(
             f"{path} of version {self._view.commit.version} holds something we did not write",
             hint="nothing was overwritten. Move the file away if nobody needs it, then run `lakebed"
@@ -284,7 +284,16 @@ def _as_found(files: list[LiveFile], snapshot: Snapshot) -> Content:
     return Content(files[0].file.spec_id, files[0].id, files[-1].id, old, new)
 
 
-def _says_the_same(decode: _Decode, other: bytes, data: bytes) -> bool:
+def _same_manifest(other: bytes, data: bytes) -> bool:
+    return _same_entries(decode_manifest, other, data)
+
+
+def _same_list(other: bytes, data: bytes) -> bool:
+    return _same_entries(decode_manifest_list, other, data)
+
+
+def _same_entries(decode: _Decode, other: bytes, data: bytes) -> bool:
+    """Compressed by another library, the same entries are other bytes."""
     try:
         return _without_codec(decode(other)) == _without_codec(decode(data))
     except (DataCorrupt, UnsupportedFeature):

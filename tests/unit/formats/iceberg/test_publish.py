@@ -1,5 +1,6 @@
 """Publishing: repeatable to the byte, forward only, and never over what others wrote."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from lakebed.model.ids import FieldId, SchemaId, SpecId, StateId, Version
 from lakebed.model.schema import Schema, new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.storage.memory import MemoryStorage
+from tests.unit.formats.iceberg import fake_ledger
 from tests.unit.formats.iceberg.fake_ledger import FIRST_MS, STEP_MS, FakeLedger, publish
 
 HINT = "ns/t/metadata/version-hint.text"
@@ -191,6 +193,30 @@ def test_a_manifest_compressed_by_another_library_is_taken_over(
     (manifest,) = ledger.live_manifests()
     assert len(storage.get(f"ns/t/{manifest.path}")) == manifest.size_bytes
     assert len(read(storage).files) == 1999
+
+
+def test_a_setting_changed_before_the_repeat_does_not_stop_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The record of a publication may be lost in a power cut, its files are not."""
+    storage, ledger = MemoryStorage("x"), new_ledger()
+    history(storage, ledger)
+    ledger.commit(files(5))
+    lost = replace_records(ledger)
+    publish(storage, ledger, Version(4))
+    monkeypatch.setattr(fake_ledger, "default_settings", lambda name, properties: 2)
+
+    publish(storage, lost, Version(4))
+
+    assert lost.published[-1] == ledger.published[-1]
+    assert len(metadata(storage, lost)["snapshots"]) == 4
+
+
+def replace_records(ledger: FakeLedger) -> FakeLedger:
+    twin = copy.copy(ledger)
+    twin.published, twin.manifests = list(ledger.published), dict(ledger.manifests)
+    twin.retired, twin.snapshots = set(ledger.retired), list(ledger.snapshots)
+    return twin
 
 
 def test_a_change_of_properties_writes_metadata_alone() -> None:
