@@ -10,7 +10,7 @@ from lakebed.formats.base import Published, put_once, record
 from lakebed.formats.delta.actions import Action, CommitInfo, encode_lines, from_plain
 from lakebed.formats.delta.checkpoint import Written, existing_checkpoint, write_checkpoint
 from lakebed.formats.delta.features import Start
-from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path
+from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path, log_versions
 from lakebed.formats.delta.translate import commit_actions, commit_info, state_actions, state_shows
 from lakebed.formats.delta.whole_state import (
     checkpoint_pieces,
@@ -76,7 +76,8 @@ class DeltaPublisher:
         time_ms = view.commit.time_ms
         found = put_once(self._storage, view.head.location, path, data, time_ms=time_ms)
         if found is not None:
-            _check_ours(view, path, found)
+            if not _is_ours(view, found):
+                raise _foreign(self._storage, view, path)
             data = found
         crash_point("publish_delta_after_put")
         number = view.commit.version
@@ -140,19 +141,9 @@ def _loses_partitions(view: VersionView) -> bool:
     return before is not None and before.delta_partitioned and not view.state.delta_partitioned
 
 
-def _check_ours(view: VersionView, path: str, found: bytes) -> None:
+def _is_ours(view: VersionView, found: bytes) -> bool:
     """The same commit may have been rendered by another release; anything else is foreign."""
-    if _transaction_of(found) == view.commit.transaction_id:
-        return
-    whole = f"{view.head.location}/{path}"
-    raise ForeignCommit(
-        f"{whole!r} was not written by this lake: version {view.commit.version} of"
-        f" {view.head.name} cannot be published to Delta",
-        hint="look at the file; save a copy elsewhere and remove it from the log, then run"
-        " `lakebed publish`. Or publish the table as Iceberg alone (formats=['iceberg']).",
-        path=whole,
-        version=view.commit.version,
-    )
+    return _transaction_of(found) == view.commit.transaction_id
 
 
 def _transaction_of(data: bytes) -> str | None:
@@ -162,3 +153,18 @@ def _transaction_of(data: bytes) -> str | None:
     except (ValueError, AttributeError):
         return None
     return info.transaction_id if isinstance(info, CommitInfo) else None
+
+
+def _foreign(storage: Storage, view: VersionView, path: str) -> ForeignCommit:
+    whole, version = f"{view.head.location}/{path}", view.commit.version
+    theirs = [v for v in log_versions(storage, view.head.location) if v >= version]
+    later = f" and {len(theirs) - 1} later versions" if len(theirs) > 1 else ""
+    return ForeignCommit(
+        f"{whole!r}{later} in the log were not written by this lake: version {version} of"
+        f" {view.head.name} cannot be published to Delta",
+        hint="look at what stands there; save copies elsewhere and remove them from the log, then"
+        " run `lakebed publish`. Or publish the table as Iceberg alone (formats=['iceberg']).",
+        path=whole,
+        version=version,
+        foreign_versions=theirs,
+    )

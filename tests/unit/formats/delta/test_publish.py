@@ -204,12 +204,14 @@ def test_a_foreign_file_at_our_version_is_never_overwritten(
     ledger.commit("create")
     path = f"{ROOT}/{commit_path(Version(0))}"
     storage.put_if_absent(path, content)
+    storage.put_if_absent(f"{ROOT}/{commit_path(Version(1))}", b"{}")
 
     with pytest.raises(ForeignCommit) as caught:
         ledger.drain(delta(storage))
 
     assert storage.get(path) == content
     assert caught.value.context["path"] == path
+    assert caught.value.context["foreign_versions"] == [0, 1]
     assert "lakebed publish" in caught.value.hint
 
 
