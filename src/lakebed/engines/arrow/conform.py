@@ -200,10 +200,11 @@ def _text(one: pa.Array) -> str:
 
 
 def find_name(name: str, fields: tuple[Field, ...]) -> int | None:
-    exact_match = [n for n, f in enumerate(fields) if f.name == name]
+    for number, field in enumerate(fields):
+        if field.name == name:
+            return number
     alike = [n for n, f in enumerate(fields) if f.name.casefold() == name.casefold()]
-    found = exact_match or alike
-    return found[0] if len(found) == 1 else None
+    return alike[0] if len(alike) == 1 else None
 
 
 def unknown_name(name: str, fields: tuple[Field, ...]) -> SchemaMismatch:

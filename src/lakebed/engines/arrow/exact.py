@@ -61,17 +61,21 @@ def exact(array: pa.Array, kind: Scalar) -> pa.Array:
     target = arrow_type(kind)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
+    result = array if array.type == target else _cast(array, kind, target)
+    _check_values(result, kind)
+    return result
+
+
+def _cast(array: pa.Array, kind: Scalar, target: pa.DataType) -> pa.Array:
     source, wanted = _family(array.type), _family_of(kind)
     if source not in _TAKES[wanted]:
         default = f"cast the column to {kind} first"
         raise TypeRefused(_HINTS.get((source, wanted), default))
     cast = _caster(array.type, kind, target)
     try:
-        result = array if array.type == target else cast(array)
+        return cast(array)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ValueRefused(first_refused(array, cast), _reason(kind)) from None
-    _check_values(result, kind)
-    return result
 
 
 def _family(kind: pa.DataType) -> str:

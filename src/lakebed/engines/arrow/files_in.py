@@ -135,8 +135,10 @@ def _opened(origin: Origin, format: str, schema: Schema | None) -> Batches:
     return Batches(found.schema, origin.guarded(found.__iter__))
 
 
-def _read_parquet(origin: Origin, _schema: Schema | None) -> Batches:
-    file = pq.ParquetFile(origin.open_seekable())
+def _read_parquet(origin: Origin, schema: Schema | None) -> Batches:
+    # The annotation of a uuid matters only for a guess, and Arrow cannot build every nesting of it.
+    annotated = schema is None
+    file = pq.ParquetFile(origin.open_seekable(), arrow_extensions_enabled=annotated)
     return Batches(file.schema_arrow, file.iter_batches(BATCH_ROWS))
 
 

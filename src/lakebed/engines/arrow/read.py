@@ -125,7 +125,10 @@ def _opened(plan: Plan, storage: Storage, file: DataFile) -> Iterator[pq.Parquet
     with source:
         with _failures(file):
             parquet = pq.ParquetFile(
-                source, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+                source,
+                coerce_int96_timestamp_unit="us",
+                page_checksum_verification=True,
+                arrow_extensions_enabled=False,  # Arrow cannot build a map of them
             )
         yield parquet
 

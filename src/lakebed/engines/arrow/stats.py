@@ -102,9 +102,14 @@ def _column(
     column: pq.ColumnSchema,
     nan_count: int | None,
 ) -> ColumnStats:
-    nulls = [_null_count(chunk) for chunk in chunks]
+    stats = [chunk.statistics for chunk in chunks]
+    nulls = [s.null_count if s is not None and s.has_null_count else None for s in stats]
     known = [count for count in nulls if count is not None]
-    lower, upper = _bounds(chunks, leaf, column) if leaf.bounded else (None, None)
+    # A row group without values has no bounds, and needs none.
+    filled = [
+        s for s, chunk, count in zip(stats, chunks, nulls, strict=True) if count != chunk.num_values
+    ]
+    lower, upper = _bounds(filled, leaf.type, column) if leaf.bounded else (None, None)
     return ColumnStats(
         value_count=sum(chunk.num_values for chunk in chunks),
         null_count=sum(known) if len(known) == len(nulls) else None,
@@ -115,24 +120,13 @@ def _column(
     )
 
 
-def _null_count(chunk: pq.ColumnChunkMetaData) -> int | None:
-    stats = chunk.statistics
-    return stats.null_count if stats is not None and stats.has_null_count else None
-
-
 def _bounds(
-    chunks: list[pq.ColumnChunkMetaData], leaf: _Leaf, column: pq.ColumnSchema
+    filled: list[Any], kind: Scalar, column: pq.ColumnSchema
 ) -> tuple[Stored | None, Stored | None]:
-    lows: list[Any] = []
-    highs: list[Any] = []
-    for chunk in chunks:
-        if _null_count(chunk) == chunk.num_values:
-            continue
-        stats = chunk.statistics
-        if stats is None or not stats.has_min_max:
-            return None, None
-        lows.append(_stored(stats.min_raw, leaf.type, column, up=False))
-        highs.append(_stored(stats.max_raw, leaf.type, column, up=True))
+    if any(stats is None or not stats.has_min_max for stats in filled):
+        return None, None
+    lows: list[Any] = [_stored(s.min_raw, kind, column, up=False) for s in filled]
+    highs: list[Any] = [_stored(s.max_raw, kind, column, up=True) for s in filled]
     lower = None if not lows or None in lows else _cut_lower(min(lows))
     upper = None if not highs or None in highs else _cut_upper(max(highs))
     return lower, upper
@@ -164,7 +158,8 @@ def _whole(raw: Any) -> int | None:
 
 
 def _logical(column: pq.ColumnSchema) -> dict[str, Any]:
-    return dict(json.loads(column.logical_type.to_json()))
+    logical = column.logical_type
+    return {} if logical.type == "NONE" else dict(json.loads(logical.to_json()))
 
 
 def _float(raw: Any, *, up: bool) -> float | None:

@@ -75,7 +75,7 @@ def column(schema: Schema, *path: str) -> Column:
     return Column(path, field.id, kind)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(tables())
 def test_what_was_written_is_read_back(case: tuple[Schema, pa.Table]) -> None:
     schema, table = case
@@ -129,6 +129,21 @@ def test_years_1_and_9999_and_before_1970_survive(storage: MemoryStorage) -> Non
     assert back["d"].cast(pa.int32()).to_pylist() == [d for d, _ in edges]
     assert back["t"].cast(pa.int64()).to_pylist() == [t for _, t in edges]
     assert back["n"].cast(pa.int64()).to_pylist() == [t for _, t in edges]
+
+
+def test_maps_of_uuids_that_are_all_null_survive(storage: MemoryStorage) -> None:
+    schema = schema_of("m map<uuid, boolean>, l list<uuid>")
+    rows = [{"m": None, "l": None}, {"m": [(b"x" * 16, None)], "l": [b"y" * 16, None]}]
+
+    for row in rows:
+        files = write(
+            [pa.RecordBatch.from_pylist([row], to_arrow(schema))],
+            storage=storage,
+            root="t",
+            schema=schema,
+            name_prefix=f"f{rows.index(row)}",
+        )
+        assert result(storage, plan_of(schema, files)).to_pylist() == [row]
 
 
 def test_columns_come_in_the_order_asked_for(storage: MemoryStorage) -> None:
