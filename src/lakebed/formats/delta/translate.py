@@ -19,7 +19,7 @@ from lakebed.formats.delta.actions import (
 )
 from lakebed.formats.delta.features import Start, configuration_of, protocol_of
 from lakebed.formats.delta.schema_json import schema_string
-from lakebed.formats.delta.values import Bound, lower_bound, partition_text, upper_bound
+from lakebed.formats.delta.values import Bound, Encode, bound_encoders, partition_text
 from lakebed.model.files import ColumnStats, DataFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
 from lakebed.model.ids import FieldId
@@ -41,7 +41,8 @@ class Leaf:
 
     path: tuple[str, ...]
     id: FieldId
-    type: Type
+    encode: tuple[Encode, Encode] | None  # its bounds, if Delta keeps any
+    may_be_nan: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def _leaves(fields: Iterable[Field], above: tuple[str, ...]) -> Iterable[Leaf]:
         if isinstance(field.type, StructType):
             yield from _leaves(field.type.fields, path)
         elif is_scalar(field.type):
-            yield Leaf(path, field.id, field.type)
+            may_be_nan = field.type in (Primitive("float"), Primitive("double"))
+            yield Leaf(path, field.id, bound_encoders(field.type), may_be_nan)
 
 
 def metadata_of(head: TableHead, state: TableState, start: Start | None) -> MetadataAction:
@@ -145,24 +147,19 @@ def _bounds(known: list[tuple[Leaf, ColumnStats]], rows: int) -> dict[str, Plain
     lowers: Plain = {}
     uppers: Plain = {}
     for leaf, stats in known:
-        if leaf.type == Primitive("binary") or stats.null_count == rows:
+        if leaf.encode is None or stats.null_count == rows:
             continue
-        bounds = _true_bounds(leaf.type, stats)
-        if bounds is None:
+        if stats.lower is None or stats.upper is None or stats.null_count is None:
             return {}
-        _place(lowers, leaf.path, bounds[0])
-        _place(uppers, leaf.path, bounds[1])
+        # NaN is the greatest number to Delta's readers but never counts into our bounds.
+        if leaf.may_be_nan and stats.nan_count != 0:
+            return {}
+        low, up = leaf.encode[0](stats.lower), leaf.encode[1](stats.upper)
+        if low is None or up is None:
+            return {}
+        _place(lowers, leaf.path, low)
+        _place(uppers, leaf.path, up)
     return {"minValues": lowers, "maxValues": uppers}
-
-
-def _true_bounds(kind: Type, stats: ColumnStats) -> tuple[Bound, Bound] | None:
-    if stats.lower is None or stats.upper is None or stats.null_count is None:
-        return None
-    # NaN is the greatest number to Delta's readers but never counts into our bounds.
-    if kind in (Primitive("float"), Primitive("double")) and stats.nan_count != 0:
-        return None
-    low, up = lower_bound(kind, stats.lower), upper_bound(kind, stats.upper)
-    return None if low is None or up is None else (low, up)
 
 
 def _place(tree: Plain, path: tuple[str, ...], value: Bound | None) -> None:

@@ -1,8 +1,11 @@
 """Stored values as Delta writes them: bounds in statistics, and partition values as text."""
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 import orjson
 
@@ -13,47 +16,57 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
 Bound = bool | int | float | str | orjson.Fragment
+Encode = Callable[[Any], Bound | None]
 
 
-def lower_bound(kind: Type, value: Stored) -> Bound | None:
-    """As JSON; None when it cannot be said, which is always allowed."""
+def bound_encoders(kind: Type) -> tuple[Encode, Encode] | None:
+    """How to write lower and upper bounds of a type; None for types Delta keeps no bounds of.
+
+    An encoder gives None for what cannot be said in JSON.
+    """
     match kind:
-        case Primitive("timestamp" | "timestamp_ntz" as name):
-            return _moment(int(value) // 1000 * 1000, name)
-        case Primitive("float" | "double"):
-            # Some readers order -0.0 below 0.0, and files may hold either for the bound.
-            return _finite(-0.0 if value == 0 else float(value))
-        case _:
-            return _bound(kind, value)
-
-
-def upper_bound(kind: Type, value: Stored) -> Bound | None:
-    match kind:
-        case Primitive("timestamp" | "timestamp_ntz" as name):
-            # Readers cut to the millisecond, so it is rounded up; the last one is said as it is.
-            rounded = -(-int(value) // 1000) * 1000
-            return _moment(rounded, name) or _moment(int(value), name)
-        case Primitive("float" | "double"):
-            return _finite(0.0 if value == 0 else float(value))
-        case _:
-            return _bound(kind, value)
-
-
-def _bound(kind: Type, value: Stored) -> Bound | None:
-    match kind:
-        case Primitive("boolean"):
-            return bool(value)
+        case Primitive("boolean" | "string"):
+            return _as_it_is, _as_it_is
         case Primitive(name) if name in INTEGERS:
-            return int(value)
-        case Primitive("string"):
-            return str(value)
+            return _as_it_is, _as_it_is
+        case Primitive("float" | "double"):
+            return _lower_float, _upper_float
         case Primitive("date"):
-            return _date(int(value))
-        case DecimalType(_, scale) if isinstance(value, Decimal):
-            # As a number with all its digits; a float would lose some.
-            return orjson.Fragment(f"{value:.{scale}f}")
+            return _date, _date
+        case Primitive("timestamp" | "timestamp_ntz" as name):
+            return partial(_lower_moment, name), partial(_upper_moment, name)
+        case DecimalType(_, scale):
+            encode = partial(_decimal, scale)
+            return encode, encode
         case _:
-            return None  # Delta keeps no bounds of binary columns
+            return None
+
+
+def _as_it_is(value: Any) -> Bound:
+    return value  # type: ignore[no-any-return]  # a stored boolean, integer or text
+
+
+def _lower_float(value: float) -> float | None:
+    # Some readers order -0.0 below 0.0, and files may hold either for the bound.
+    return _finite(-0.0 if value == 0 else value)
+
+
+def _upper_float(value: float) -> float | None:
+    return _finite(0.0 if value == 0 else value)
+
+
+def _decimal(scale: int, value: Decimal) -> Bound:
+    # As a number with all its digits; a float would lose some.
+    return orjson.Fragment(f"{value:.{scale}f}")
+
+
+def _lower_moment(name: str, micros: int) -> str | None:
+    return _moment(micros // 1000 * 1000, name)
+
+
+def _upper_moment(name: str, micros: int) -> str | None:
+    # Readers cut to the millisecond, so it is rounded up; the last one is said as it is.
+    return _moment(-(-micros // 1000) * 1000, name) or _moment(micros, name)
 
 
 def _finite(value: float) -> float | None:
