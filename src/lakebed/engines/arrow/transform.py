@@ -1,7 +1,5 @@
 """Iceberg's partition transforms over whole arrays, equal to `model.transforms` on each value."""
 
-from decimal import localcontext
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,7 +9,6 @@ from lakebed.model.schema import Schema
 from lakebed.model.transforms import Transform, apply, result_type
 from lakebed.model.types import INTEGERS, Primitive, Type
 
-_DECIMAL_DIGITS = 76  # Python's own context rounds decimals to 28 digits
 _MICROS_PER_HOUR = 3_600_000_000
 _HASHED_AS_LONG = {*INTEGERS, "date", "time", "timestamp", "timestamp_ntz"}
 _NANOSECONDS = {"timestamp_ns", "timestamptz_ns"}
@@ -94,8 +91,7 @@ def _too_small(value: object, width: int, kind: Type) -> SchemaMismatch:
 
 def _each_distinct(array: pa.Array, kind: Type, transform: Transform) -> pa.Array:
     coded = array.dictionary_encode()
-    with localcontext(prec=_DECIMAL_DIGITS):
-        values = [apply(transform, kind, value) for value in coded.dictionary.to_pylist()]
+    values = [apply(transform, kind, value) for value in coded.dictionary.to_pylist()]
     try:
         return pa.array(values, arrow_type(result_type(transform, kind))).take(coded.indices)
     except pa.ArrowInvalid:
