@@ -30,6 +30,7 @@ class Effects:
     added: tuple[LiveFile, ...]
     removed: tuple[LiveFile, ...]
     outbox: tuple[tuple[str, str], ...]  # (format, kind)
+    numbers_rows: bool  # the live files get their first row ids: the upgrade to Iceberg v3
 
 
 def apply(
@@ -46,12 +47,20 @@ def apply(
     state = next_state(before, ours.changes) if before else _created(ours)
     new_files = [f for c in ours.changes if isinstance(c, AppendFiles) for f in c.files]
     starts = _starts(ours, before, state)
+    upgraded = before is not None and before.iceberg_version < 3 <= state.iceberg_version
+    numbered = head.live_rows - _rows(removed) if upgraded else 0
     snapshot = None
-    if new_files or removed or (ICEBERG in starts and head.live_files):
+    if new_files or removed or ((ICEBERG in starts or upgraded) and head.live_files):
         snapshot = _snapshot(
-            proposal, head, state, added=new_files, removed=removed, time_ms=time_ms
+            proposal,
+            head,
+            state,
+            added=new_files,
+            removed=removed,
+            numbered=numbered,
+            time_ms=time_ms,
         )
-    added = _place(new_files, head, version, snapshot)
+    added = _place(new_files, head, version, snapshot, numbered=numbered)
     commit = CommitRecord(
         table_id=head.id,
         version=version,
@@ -74,6 +83,7 @@ def apply(
         added=added,
         removed=tuple(removed),
         outbox=tuple((f, "start" if f in starts else "commit") for f in state.formats),
+        numbers_rows=numbered > 0,
     )
 
 
@@ -101,6 +111,7 @@ def _snapshot(
     *,
     added: Sequence[DataFile],
     removed: Sequence[LiveFile],
+    numbered: int,
     time_ms: int,
 ) -> Snapshot:
     operation = "append" if not removed else "overwrite" if added else "delete"
@@ -118,7 +129,7 @@ def _snapshot(
         summary={**_iceberg_summary(head, added, removed), **(proposal.summary or {})},
         schema_id=state.schema.id,
         first_row_id=head.next_row_id if lineage else None,
-        added_rows=sum(f.record_count for f in added) if lineage else None,
+        added_rows=numbered + sum(f.record_count for f in added) if lineage else None,
     )
 
 
@@ -129,12 +140,21 @@ def snapshot_id(transaction_id: str, table_uuid: str) -> SnapshotId:
 
 
 def _place(
-    files: Sequence[DataFile], head: TableHead, version: Version, snapshot: Snapshot | None
+    files: Sequence[DataFile],
+    head: TableHead,
+    version: Version,
+    snapshot: Snapshot | None,
+    *,
+    numbered: int,
 ) -> tuple[LiveFile, ...]:
-    """Ids, sequence number and first row ids, in the order of the manifest."""
+    """Ids, sequence number and first row ids, in the order of the manifest.
+
+    `numbered` rows of files that were there before take the first row ids of the snapshot.
+    """
     if snapshot is None:
         return ()
-    placed, row_id = [], snapshot.first_row_id
+    placed = []
+    row_id = None if snapshot.first_row_id is None else snapshot.first_row_id + numbered
     for number, file in enumerate(files):
         placed.append(
             LiveFile(

@@ -252,11 +252,13 @@ def _write(tx: Tx, effects: Effects) -> None:
     commits.insert_commit(tx, commit)
     if effects.snapshot is not None:
         commits.insert_snapshot(tx, table_id, effects.snapshot)
-    if effects.added:
-        files.insert_files(tx, table_id, effects.added)
     if effects.removed:
         ids = [f.id for f in effects.removed]
         files.close_intervals(tx, table_id, ids, commit.version)
+    if effects.numbers_rows and effects.snapshot and effects.snapshot.first_row_id is not None:
+        files.number_rows(tx, table_id, effects.snapshot.first_row_id)
+    if effects.added:
+        files.insert_files(tx, table_id, effects.added)
     if commit.app_transaction is not None:
         attachments.put_app_transaction(
             tx, table_id, commit.app_transaction, commit.version, commit.time_ms

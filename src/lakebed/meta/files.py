@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import orjson
 
@@ -55,6 +56,21 @@ def close_intervals(tx: Tx, table_id: TableId, ids: Sequence[FileId], version: V
         "UPDATE file_intervals SET removed_version = ?"
         " WHERE table_id = ? AND line = ? AND file_id = ? AND removed_version IS NULL",
         [(version, table_id, MAIN_LINE, file_id) for file_id in ids],
+    )
+
+
+def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
+    """Give every live file its first row id, in the order of the files' ids."""
+    rows = tx.all(
+        "SELECT f.file_id, f.record_count FROM file_intervals i"
+        " JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
+        " WHERE i.table_id = ? AND i.line = ? AND i.removed_version IS NULL ORDER BY i.file_id",
+        (table_id, MAIN_LINE),
+    )
+    starts = accumulate((count for _, count in rows), initial=first_row_id)
+    tx.run_many(
+        "UPDATE files SET first_row_id = ? WHERE table_id = ? AND file_id = ?",
+        [(start, table_id, file_id) for (file_id, _), start in zip(rows, starts, strict=False)],
     )
 
 
