@@ -21,6 +21,7 @@ from lakebed.cli.settings import settings
 from lakebed.cli.table import table
 from lakebed.cli.upgrade import upgrade
 
+_NAME = "lakebed"
 _COMPLETE = "_LAKEBED_COMPLETE"
 
 
@@ -30,17 +31,16 @@ class Root(Group):
     root = True
 
     def main(  # type: ignore[override]  # always ends the program, and has its own handlers
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, **_: Any
+        self, args: Sequence[str] | None = None, **_: Any
     ) -> NoReturn:
         arguments = list(sys.argv[1:] if args is None else args)
-        name = prog_name or "lakebed"
         if _COMPLETE in os.environ:
             from click.shell_completion import shell_complete
 
-            sys.exit(shell_complete(self, {}, name, _COMPLETE, os.environ[_COMPLETE]))
+            sys.exit(shell_complete(self, {}, _NAME, _COMPLETE, os.environ[_COMPLETE]))
 
         def invoke() -> None:
-            with self.make_context(name, arguments) as context:
+            with self.make_context(_NAME, arguments) as context:
                 self.invoke(context)
 
         sys.exit(run(invoke, arguments))
