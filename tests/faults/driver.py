@@ -1,0 +1,169 @@
+"""Runs one small job per request in a forked process of its own, which may be killed at any point.
+
+A request is a line of JSON: {"job", "uri", "warehouse", "crash_at"}. The answer is a line too: how
+the process ended, and what it acknowledged before. Forking from here, where everything is imported
+and nothing runs, makes a kill cost milliseconds.
+"""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import lakebed
+import lakebed.api.lake
+import lakebed.formats.delta.publish
+import lakebed.formats.iceberg.publish
+import lakebed.meta.postgres
+import lakebed.meta.sqlite
+from lakebed.core import crash
+from lakebed.meta import migrate
+
+SCHEMA = "id long not null, word string"
+NEXT = migrate.Migration(
+    2, "next", "CREATE TABLE later (one BIGINT); CREATE TABLE later2 (one BIGINT)"
+)
+Request = dict[str, str]
+Ack = Callable[[str], object]
+
+
+def rows(*ids: int) -> list[dict[str, object]]:
+    return [{"id": i, "word": f"w{i}"} for i in ids]
+
+
+def open_lake(request: Request, *, create: bool = False) -> lakebed.Lake:
+    return lakebed.open(request["uri"], create=create, warehouse=request["warehouse"] or None)
+
+
+def set_up(request: Request) -> lakebed.Lake:
+    lake = open_lake(request, create=True)
+    lake.create_table("a.left", SCHEMA).append(rows(0, 1, 2))
+    lake.create_table("a.right", SCHEMA).append(rows(0, 1, 2))
+    return lake
+
+
+def append(lake: lakebed.Lake) -> None:
+    lake.table("a.left").append(rows(10, 11))
+
+
+def overwrite(lake: lakebed.Lake) -> None:
+    lake.table("a.left").overwrite(rows(20))
+
+
+def transaction(lake: lakebed.Lake) -> None:
+    with lake.transaction() as tx:
+        tx.table("a.left").append(rows(30))
+        tx.table("a.right").append(rows(30))
+
+
+def create(lake: lakebed.Lake) -> None:
+    lake.create_table("b.new", rows(40, 41))
+
+
+def start_delta(lake: lakebed.Lake) -> None:
+    lake.table("c.iceberg").set_formats("delta,iceberg")
+
+
+def start_iceberg(lake: lakebed.Lake) -> None:
+    lake.table("c.delta").set_formats("delta,iceberg")
+
+
+def checkpoint(lake: lakebed.Lake) -> None:
+    lake.table("c.often").append(rows(1))
+    lake.close()  # checkpoints come after the answer
+
+
+def drop(lake: lakebed.Lake) -> None:
+    lake.drop_table("a.right", purge=True)
+
+
+def publish(lake: lakebed.Lake) -> None:
+    lake.publish()
+
+
+ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
+    action.__name__: action
+    for action in (
+        append,
+        overwrite,
+        transaction,
+        create,
+        start_delta,
+        start_iceberg,
+        checkpoint,
+        drop,
+        publish,
+    )
+}
+
+
+def run(request: Request, ack: Ack) -> None:
+    job = request["job"]
+    if job == "open":
+        crash._AT = request["crash_at"]
+        open_lake(request, create=True)
+    elif job == "upgrade":
+        known = migrate.known_migrations()
+        migrate.known_migrations = lambda: (*known, NEXT)  # type: ignore[assignment]
+        crash._AT = request["crash_at"]
+        if crash._AT == "in the migration":
+            die_in_migration()
+        open_lake(request)
+    else:
+        lake = open_lake(request) if job == "publish" else set_up(request)
+        prepare(lake, job)
+        crash._AT = request["crash_at"]
+        ACTIONS[job](lake)
+    ack(job)
+    crash._AT = ""
+
+
+def prepare(lake: lakebed.Lake, job: str) -> None:
+    if job == "start_delta":
+        lake.create_table("c.iceberg", SCHEMA, formats="iceberg").append(rows(0))
+    elif job == "start_iceberg":
+        lake.create_table("c.delta", SCHEMA, formats="delta").append(rows(0))
+    elif job == "checkpoint":
+        often = {"publish.delta.checkpoint-interval": "1"}
+        lake.create_table("c.often", SCHEMA, properties=often)
+
+
+def die_in_migration() -> None:
+    """SQLite takes schema changes back like rows: half a migration must leave no trace."""
+    real = lakebed.meta.store.Tx.run
+
+    def run_and_die(self: lakebed.meta.store.Tx, sql: str, *more: object) -> int:
+        count = real(self, sql, *more)  # type: ignore[arg-type]
+        if "later (" in sql:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return count
+
+    lakebed.meta.store.Tx.run = run_and_die  # type: ignore[assignment, method-assign]
+
+
+def fork(request: Request) -> dict[str, object]:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            run(request, lambda text: os.write(write, text.encode()))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(write)
+    _, status = os.waitpid(child, 0)
+    with os.fdopen(read, "rb") as pipe:
+        acknowledged = pipe.read().decode()
+    return {"code": os.waitstatus_to_exitcode(status), "acknowledged": acknowledged}
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).touch()  # imported: ready to fork
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(fork(json.loads(line))) + "\n")
+        sys.stdout.flush()
