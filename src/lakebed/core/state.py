@@ -101,5 +101,9 @@ def _shows_partitions(schema: Schema, spec: PartitionSpec) -> bool:
 
 
 def _fits_folders(file: DataFile) -> bool:
-    """Delta cannot tell an empty text from NULL in a partition value."""
-    return "" not in file.partition
+    """Delta cannot tell an empty text from NULL in a partition value.
+
+    And readers that take values from `name=value` folders must find one for every value.
+    """
+    folders = file.path.split("/")[1:-1]
+    return "" not in file.partition and all("=" in folder for folder in folders)

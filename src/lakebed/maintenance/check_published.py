@@ -1,7 +1,6 @@
 """Rows against what was published: recorded files, and both formats replayed by our readers."""
 
 from collections.abc import Iterator, Mapping
-from urllib.parse import unquote
 
 import orjson
 
@@ -71,7 +70,7 @@ def _check_delta(
     found = read_delta(storage, head.location, newest.version)
     state = ledger.view(newest.version).state
     shown: Shown = {
-        unquote(path): (add.size_bytes, _delta_rows(add.stats)) for path, add in found.files.items()
+        path: (add.size_bytes, _delta_rows(add.stats)) for path, add in found.files.items()
     }
     yield from _compare(ledger, table, DELTA, newest, shown)
     if found.metadata.schema_string != schema_string(state.schema, mapped=state.delta_mapping):

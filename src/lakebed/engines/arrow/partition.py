@@ -77,15 +77,16 @@ def _values(keys: list[pa.Array], row: int) -> Values:
 
 def _folder(name: str, text: str | None) -> str:
     whole = f"{_encoded(name)}={NULL_FOLDER if text is None else _encoded(text)}"
-    if len(whole) <= _LONGEST_FOLDER and is_safe_name(whole):
+    if len(whole) <= _LONGEST_FOLDER and is_safe_name(whole) and text != NULL_FOLDER:
         return whole
-    # Too long, or a reader that decodes it could take it for a path: a plain stem and a digest.
-    stem = re.sub(r"%[0-9A-F]{2}|\.", "_", whole)[: _LONGEST_FOLDER - 17]
+    # Too long, or readers would take it for a path or for NULL: a plain stem and a digest, without
+    # a "=", so that nobody takes the value from the folder's name.
+    stem = re.sub(r"%[0-9A-F]{2}|[.=]", "_", whole)[: _LONGEST_FOLDER - 17]
     return f"{stem}-{hashlib.sha256(whole.encode()).hexdigest()[:16]}"
 
 
 def _encoded(text: str) -> str:
-    return quote(text, safe="=").replace("~", "%7E")
+    return quote(text, safe="").replace("~", "%7E")
 
 
 def _human(value: Stored | None, transform: str, kind: Type) -> str | None:
