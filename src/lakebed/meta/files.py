@@ -26,7 +26,11 @@ _FILE = (
     " FROM file_intervals i JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
     " WHERE i.table_id = ? AND i.line = ?"
 )
-_VISIBLE = " AND i.added_version <= ? AND (i.removed_version IS NULL OR i.removed_version > ?)"
+# Visible at a version: still live, or removed later. Asked as two questions, because each has an
+# index; one question with OR would look at every file there ever was.
+_STILL = " AND i.removed_version IS NULL AND i.added_version <= ?"
+_LATER = " AND i.removed_version > ? AND i.added_version <= ?"
+_IN_RUN = " AND i.file_id >= ? AND i.file_id <= ?"
 _ORDER = " ORDER BY i.file_id"
 
 
@@ -81,19 +85,24 @@ def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
 
 
 def files_at(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
-    rows = tx.all(_FILE + _VISIBLE + _ORDER, (table_id, MAIN_LINE, version, version))
-    return [_from_row(r, typing) for r in rows]
+    rows = tx.all(_FILE + _STILL + _ORDER, (table_id, MAIN_LINE, version))
+    later = tx.all(_FILE + _LATER + _ORDER, (table_id, MAIN_LINE, version, version))
+    return _merged(rows, later, typing)
 
 
 def files_in_run(
     tx: Tx, table_id: TableId, version: Version, typing: Typing, *, first: int, last: int
 ) -> list[LiveFile]:
     """Visible at a version, with ids from `first` to `last`."""
-    rows = tx.all(
-        _FILE + _VISIBLE + " AND i.file_id >= ? AND i.file_id <= ?" + _ORDER,
-        (table_id, MAIN_LINE, version, version, first, last),
-    )
-    return [_from_row(r, typing) for r in rows]
+    key, run = (table_id, MAIN_LINE), (first, last)
+    rows = tx.all(_FILE + _STILL + _IN_RUN + _ORDER, (*key, version, *run))
+    later = tx.all(_FILE + _LATER + _IN_RUN + _ORDER, (*key, version, version, *run))
+    return _merged(rows, later, typing)
+
+
+def _merged(rows: list[Row], later: list[Row], typing: Typing) -> list[LiveFile]:
+    together = sorted([*rows, *later], key=lambda row: int(row[0])) if later else rows
+    return [_from_row(r, typing) for r in together]
 
 
 def files_added(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
