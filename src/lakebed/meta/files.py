@@ -28,7 +28,7 @@ _FILE = (
 )
 # Visible at a version: still live, or removed later. Asked as two questions, because each has an
 # index; one question with OR would look at every file there ever was.
-_STILL = " AND i.removed_version IS NULL AND i.added_version <= ?"
+_STILL = " AND i.removed_version IS NULL AND +i.added_version <= ?"  # "+": not by that index
 _LATER = " AND i.removed_version > ? AND i.added_version <= ?"
 _IN_RUN = " AND i.file_id >= ? AND i.file_id <= ?"
 _ORDER = " ORDER BY i.file_id"
