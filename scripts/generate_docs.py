@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from lakebed.cli.main import main as command_line
+from lakebed.engines.arrow.types import ARROW_TYPES
 from lakebed.model.settings import SETTINGS
 
 REPO = Path(__file__).resolve().parent.parent
@@ -16,6 +17,18 @@ HEAD = "<!-- Written by `make docs`; change the code instead. -->\n"
 def settings_page() -> str:
     lines = [f"{HEAD}\n# Settings\n", "| name | default | meaning |", "|---|---|---|"]
     lines += [f"| `{row.name}` | `{row.default}` | {row.help} |" for row in SETTINGS]
+    return "\n".join(lines) + "\n"
+
+
+def types_page() -> str:
+    lines = [
+        f"{HEAD}\n# Arrow types\n",
+        "What an Arrow type becomes when a table is made from it.\n",
+    ]
+    lines += ["| Arrow | becomes | |", "|---|---|---|"]
+    for row in ARROW_TYPES:
+        becomes = f"`{row.becomes}`" if row.becomes else "refused"
+        lines.append(f"| `{row.arrow}` | {becomes} | {row.note} |")
     return "\n".join(lines) + "\n"
 
 
@@ -47,6 +60,7 @@ def command_section(command: click.Command, path: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/settings.md": settings_page,
+    "docs/reference/types.md": types_page,
 }
 
 

@@ -100,7 +100,7 @@ def commit_line(commit: "Commit") -> str:
     counts = [f"{count_of(added, 'row')} added" if added else ""]
     counts += [f"{count_of(removed, 'row')} removed" if removed else ""]
     told = ", ".join(c for c in counts if c) or commit.operation
-    late = "" if commit.published else f" (not published yet: {commit.reason})"
+    late = "" if commit.published else " (not published yet)"
     return f"{commit.table} is at version {commit.version}: {told}{late}"
 
 
