@@ -2,13 +2,18 @@
 
 import gzip
 import json
+import os
+import pty
+import re
+import subprocess
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.doors.cli.command import Lakebed, program
+from tests.doors.cli.command import PROGRAM, Lakebed, program
 
 ROWS = [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}]
 
@@ -58,13 +63,15 @@ def test_stdin_is_read_with_a_format(lake: Lakebed, form: str) -> None:
     assert lake.rows("a.b") == [*ROWS, *ROWS]
 
 
-def test_stdin_of_a_real_pipe_is_read(lake: Lakebed) -> None:
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet", "arrow"])
+def test_stdin_of_a_real_pipe_is_read(lake: Lakebed, form: str) -> None:
     lake.ok("table", "create", "a.b", "id long, name string")
+    data = write(lake.folder, form).read_bytes()
 
-    done = program("append", "a.b", "-", "--format", "csv", input=b"id,name\n7,x\n")
+    done = program("append", "a.b", "-", "--format", form, input=data)
 
     assert done.returncode == 0, done.stderr
-    assert lake.rows("a.b") == [{"id": 7, "name": "x"}]
+    assert lake.rows("a.b") == ROWS
 
 
 def test_pattern_and_several_files_are_one_commit(lake: Lakebed) -> None:
@@ -227,6 +234,35 @@ def test_missing_table_is_an_error_and_is_not_made(lake: Lakebed) -> None:
 
     assert answer.error["code"] == "TABLE_NOT_FOUND"
     assert lake.json("namespace", "list") == []
+
+
+def test_rows_so_far_are_told_on_a_terminal(lake: Lakebed) -> None:
+    lake.ok("table", "create", "a.b", "id long")
+    ours, theirs = pty.openpty()
+    block = "".join(f"{n}\n" for n in range(400_000)).encode()
+
+    with subprocess.Popen(
+        [*PROGRAM, "append", "a.b", "-", "--format", "csv"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as loading:
+        os.close(theirs)
+        assert loading.stdin is not None
+        assert loading.stdout is not None
+        loading.stdin.write(b"id\n" + block)
+        loading.stdin.flush()
+        time.sleep(2)
+        loading.stdin.write(block)
+        loading.stdin.close()
+        answered = loading.stdout.read()
+        code = loading.wait(60)
+        told = os.read(ours, 100_000)
+    os.close(ours)
+
+    assert (code, answered) == (0, b"")
+    assert re.search(rb"\r[\d,]+ rows", told)
+    assert told.endswith(b"a.b is at version 1: 800,000 rows added\r\n")
 
 
 def test_nothing_about_progress_is_written_outside_a_terminal(orders: Lakebed) -> None:

@@ -33,8 +33,10 @@ class Origin:
         """For formats whose directory stands at the end; all of standard input is read first."""
         if self.codec is not None:
             raise self.error("this format cannot be read from inside a compressed file")
-        raw = self.open()
-        return raw if self.path else pa.BufferReader(raw.read())
+        if self.stdin is None:
+            return self.open()
+        with self.failures():
+            return pa.BufferReader(self.stdin.read())
 
     def error(self, reason: str) -> UnreadableInput:
         return UnreadableInput(
