@@ -37,10 +37,31 @@ def read_json(origin: Origin, schema: Schema | None) -> Batches:
 
 
 def _guessed(stream: pa.NativeFile, origin: Origin) -> Batches:
-    options = pjson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
+    """Types as the values show them. JSON has no times: text stays text, whatever it looks like.
+
+    Arrow would make naive timestamps of some texts, even of those that name a zone.
+    """
+    read = pjson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
     with origin.failures():
-        reader = pjson.open_json(stream, read_options=options)
+        head = stream.read(_BLOCK_BYTES)
+        whole = head[: head.rfind(b"\n") + 1] or head
+        shown = pjson.read_json(pa.BufferReader(whole), read_options=read).schema
+        texts = [f.with_type(_as_text(f.type)) for f in shown if _as_text(f.type) != f.type]
+        parse = pjson.ParseOptions(explicit_schema=pa.schema(texts) if texts else None)
+        chained = pa.PythonFile(_Chained(head, stream), mode="r")
+        reader = pjson.open_json(chained, read_options=read, parse_options=parse)
     return Batches(reader.schema, reader)
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of every timestamp."""
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_as_text(f.type)) for f in kind])
+    return kind
 
 
 def _typed(values: Iterator[Numbered], schema: Schema, origin: Origin) -> Iterator[pa.RecordBatch]:
@@ -181,4 +202,22 @@ class _AsLines(io.RawIOBase):
             self._waiting += "".join(line + "\n" for line in lines).encode()
         size = len(self._waiting) if size < 0 else size
         part, self._waiting = self._waiting[:size], self._waiting[size:]
+        return part
+
+
+class _Chained(io.RawIOBase):
+    """What was read ahead, then the rest of the stream."""
+
+    def __init__(self, head: bytes, rest: pa.NativeFile) -> None:
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._head:
+            return bytes(self._rest.read(size if size >= 0 else None))
+        size = len(self._head) if size < 0 else size
+        part, self._head = self._head[:size], self._head[size:]
         return part

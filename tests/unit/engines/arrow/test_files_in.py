@@ -341,3 +341,15 @@ def test_a_later_bad_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(SchemaMismatch, match=r"b\.csv: row 1, line 2"):
         rows_of(f"{tmp_path}/*.csv", "a int")
+
+
+def test_text_in_json_stays_text_whatever_it_looks_like(tmp_path: Path) -> None:
+    moments = ["2024-05-01T10:00:00Z", "2024-05-01", "2024-05-01T10:00:00+02:00"]
+    lines = [json.dumps({"at": m, "in": {"at": [m]}, "n": 1}) for m in moments]
+    (tmp_path / "m.jsonl").write_text("\n".join(lines))
+
+    found = pa.Table.from_batches(list(read_files([str(tmp_path / "m.jsonl")])))
+
+    assert found["at"].to_pylist() == moments
+    assert [row["at"] for row in found["in"].to_pylist()] == [[m] for m in moments]
+    assert found["n"].to_pylist() == [1, 1, 1]
