@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from lakebed.api.creating import NewTable, stage_table
-from lakebed.api.options import CommitOptions, check_options, digest_of
+from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
 from lakebed.api.status import Status, status_of
@@ -14,7 +14,7 @@ from lakebed.api.transaction import Transaction, replay, warn
 from lakebed.maintenance.check import Check
 from lakebed.maintenance.check import repair as repair_published
 from lakebed.maintenance.findings import Report
-from lakebed.model.errors import TableNotFound
+from lakebed.model.errors import TableExists, TableNotFound
 from lakebed.model.history import TableHead
 from lakebed.model.names import parse_namespace, parse_table_name
 from lakebed.model.settings import find_setting, parse_setting
@@ -93,19 +93,33 @@ class Lake:
         checked = check_options(options)
         table_name = parse_table_name(name)
         digest = digest_of("create", table_name, partition_by, sort_by, primary_key, formats)
-        if checked.idempotency_key is not None:
-            places = self._parts.committer.answered(
-                self._parts.principal.name, checked.idempotency_key, digest
-            )
-            if places is not None:
-                return self.table(next(iter(replay(self._parts, places, checked.publish))))
-        transaction = Transaction(self._parts, checked, digest)
-        with transaction:
-            staged, rows = stage_table(self._parts, table_name, schema, new)
-            table = transaction.stage_new(str(table_name), staged)
-            if rows is not None:
-                table.append(rows)
+        earlier = self._created(checked, digest)
+        if earlier is not None:
+            return earlier
+        try:
+            with Transaction(self._parts, checked, digest) as transaction:
+                staged, rows = stage_table(self._parts, table_name, schema, new)
+                table = transaction.stage_new(str(table_name), staged)
+                if rows is not None:
+                    table.append(rows)
+        except TableExists:
+            # By the same request, perhaps, which was faster somewhere else.
+            earlier = self._created(checked, digest)
+            if earlier is None:
+                raise
+            return earlier
         return self.table(str(table_name))
+
+    def _created(self, options: Options, digest: str) -> Table | None:
+        """The table that an idempotency key made before, if it did."""
+        if options.idempotency_key is None:
+            return None
+        places = self._parts.committer.answered(
+            self._parts.principal.name, options.idempotency_key, digest
+        )
+        if places is None:
+            return None
+        return self.table(next(iter(replay(self._parts, places, options.publish))))
 
     def table(self, name: str) -> Table:
         self._may("read", name)

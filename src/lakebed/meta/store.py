@@ -97,6 +97,7 @@ class Store:
         self._mutex = threading.Lock()
         self._slots = threading.BoundedSemaphore(dialect.pool_size)
         self._pid = os.getpid()
+        self._closed = False
 
     def read(self) -> AbstractContextManager[Tx]:
         """One consistent view of the rows."""
@@ -110,6 +111,8 @@ class Store:
         return self.dialect.exclusive(name)
 
     def close(self) -> None:
+        """Transactions under way end as they would; no other begins."""
+        self._closed = True
         self._drop_idle()
         self.dialect.close()
 
@@ -133,6 +136,8 @@ class Store:
 
     def _begun(self, *, write: bool, durable: bool) -> Connection:
         """A connection with a transaction begun; idle ones lost meanwhile are replaced, once."""
+        if self._closed:
+            raise DatabaseUnavailable("the lake was closed", hint="open it again: lakebed.open(…)")
         idle = self._take_idle()
         if idle is not None:
             try:
@@ -140,6 +145,7 @@ class Store:
             except DatabaseUnavailable as error:
                 _log.debug("idle connections are given up: %s", error.message)
                 self._drop_idle()
+                self._kept.clear()  # it may be another database by now
         return self._begin(self._connect(), write=write, durable=durable)
 
     def _begin(self, connection: Connection, *, write: bool, durable: bool) -> Connection:
@@ -214,7 +220,7 @@ class Store:
             raise known from error
 
     def _give_back(self, connection: Connection, *, healthy: bool) -> None:
-        if healthy:
+        if healthy and not self._closed:
             with self._mutex:
                 self._idle.append(connection)
         else:
