@@ -1,0 +1,139 @@
+"""What a small commit costs grows neither with the history nor with the number of files."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakebed
+from lakebed.meta.sqlite import SqliteDialect
+from lakebed.storage.local import LocalStorage
+from lakebed.storage.unfinished import Unfinished
+
+ROW = pa.table({"id": pa.array([1], pa.int64()), "name": ["one"], "amount": [1.5]})
+SCHEMA = "id long not null, name string, amount double"
+MOST = 1.2
+Cost = dict[str, float]
+
+
+@dataclass
+class Counts:
+    """SQL statements, bytes written below the warehouse, files opened there; all so far."""
+
+    now: dict[str, int] = field(default_factory=lambda: {"statements": 0, "bytes": 0, "opened": 0})
+    marks: list[dict[str, int]] = field(default_factory=list)
+
+    def mark(self) -> None:
+        self.marks.append(dict(self.now))
+
+    def mean(self, first: int, last: int) -> Cost:
+        """Per commit, over marks `first` (exclusive) to `last`."""
+        before, after = self.marks[first], self.marks[last]
+        return {name: (after[name] - before[name]) / (last - first) for name in after}
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    counts = Counts()
+    connect = SqliteDialect.connect
+
+    def traced(self: SqliteDialect) -> object:
+        connection = connect(self)
+        assert isinstance(connection, sqlite3.Connection)
+        connection.set_trace_callback(lambda _: _add(counts, "statements", 1))
+        return connection
+
+    def counted(method: Callable[..., Any], name: str, size: Callable[..., int]) -> object:
+        def call(self: object, *arguments: Any, **named: Any) -> object:
+            _add(counts, name, size(*arguments))
+            return method(self, *arguments, **named)
+
+        return call
+
+    monkeypatch.setattr(SqliteDialect, "connect", traced)
+    monkeypatch.setattr(Unfinished, "write", counted(Unfinished.write, "bytes", len))
+    for name in ("get", "open_input"):
+        opened = counted(getattr(LocalStorage, name), "opened", lambda *_: 1)
+        monkeypatch.setattr(LocalStorage, name, opened)
+    return counts
+
+
+def _add(counts: Counts, name: str, much: int) -> None:
+    counts.now[name] += much
+
+
+def _within(early: Cost, late: Cost) -> None:
+    for name in early:
+        assert late[name] <= early[name] * MOST, f"{name}: {early} then {late}"
+        assert early[name] <= late[name] * MOST, f"{name}: {early} then {late}"
+
+
+@pytest.mark.slow
+def test_a_commit_costs_the_same_after_two_thousand(tmp_path: Path, counts: Counts) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    table = lake.create_table("s.t", SCHEMA)
+    counts.mark()
+    for number in range(1, 2001):
+        table.append(ROW)
+        if number % 100 == 0:
+            assert lake._parts.worker.wait(60)  # checkpoints count into the hundred they belong to
+        counts.mark()
+
+    assert table.row_count == 2000
+    _within(counts.mean(300, 400), counts.mean(1900, 2000))
+    assert lake.check().clean
+    lake.close()
+
+
+def _open_and_plan(place: Path, counts: Counts) -> Cost:
+    counts.marks.clear()
+    counts.mark()
+    with lakebed.open(place) as lake:
+        plan = lake.table("s.t").scan(where="id = 1").plan()
+        assert len(plan.files) > 0
+    counts.mark()
+    return counts.mean(0, 1)
+
+
+@pytest.mark.slow
+def test_open_and_plan_ask_the_same_after_many_commits(tmp_path: Path, counts: Counts) -> None:
+    place = tmp_path / "lake"
+    with lakebed.open(place, create=True, settings={"publish.mode": "background"}) as lake:
+        table = lake.create_table("s.t", SCHEMA)
+        for _ in range(20):
+            table.append(ROW)
+    few = _open_and_plan(place, counts)
+    with lakebed.open(place, settings={"publish.mode": "background"}) as lake:
+        for _ in range(300):
+            lake.table("s.t").append(ROW)
+        lake.publish()
+
+    many = _open_and_plan(place, counts)
+
+    assert many["statements"] == few["statements"]
+    assert many["opened"] == few["opened"] == 0
+
+
+@pytest.mark.slow
+def test_a_commit_costs_the_same_beside_a_thousand_files(tmp_path: Path, counts: Counts) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    wide = pa.table({"id": list(range(1000)), "name": ["x"] * 1000, "amount": [0.5] * 1000})
+    means = []
+    for name, rows in (("s.small", ROW), ("s.large", wide)):
+        table = lake.create_table(name, SCHEMA, partition_by=["id"])
+        table.append(rows)
+        assert lake._parts.worker.wait(60)
+        counts.marks.clear()
+        counts.mark()
+        for _ in range(9):
+            table.append(ROW)
+            counts.mark()
+        assert lake._parts.worker.wait(60)
+        means.append(counts.mean(0, 9))
+
+    assert lake.table("s.large").row_count == 1009
+    _within(*means)
