@@ -1,5 +1,6 @@
 """What a small commit costs grows neither with the history nor with the number of files."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ class Counts:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
     connect = SqliteDialect.connect
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # waiting for the disk is not counted here
 
     def traced(self: SqliteDialect) -> object:
         connection = connect(self)
