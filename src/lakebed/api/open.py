@@ -55,14 +55,13 @@ def open(  # noqa: A001  # the name users type: lakebed.open
     `create` makes it when it is not there. `warehouse` is where tables live; it is chosen when the
     lake is created and kept in it.
     """
-    place = _place(os.fspath(uri))
-    return _open(place, create=create, warehouse=warehouse, settings=settings or {})
+    return _open(_place(_text(uri)), create=create, warehouse=warehouse, settings=settings or {})
 
 
 def init(uri: str | os.PathLike[str], *, warehouse: str | os.PathLike[str] | None = None) -> "Lake":
     """Create a lake that must not exist yet."""
     # An empty file is what a crash while creating leaves behind: only the rows tell.
-    place = _place(os.fspath(uri))
+    place = _place(_text(uri))
     return _open(place, create=True, warehouse=warehouse, settings={}, must_be_new=True)
 
 
@@ -70,11 +69,12 @@ def upgrade(uri: str | os.PathLike[str]) -> tuple[int, int]:
     """Bring a lake's database to this program's schema: (number before, number now)."""
     from lakebed.meta.migrate import known_migrations, schema_number
 
-    store = _store(_place(os.fspath(uri)), {}, create=False)
+    place = _place(_text(uri))
+    store = _store(place, {}, create=False)
     try:
         before = schema_number(store)
         if before == 0:
-            raise _not_found(_place(os.fspath(uri)))
+            raise _not_found(place)
         return before, _migrate(store, known_migrations())
     finally:
         store.close()
@@ -88,6 +88,20 @@ def find_lake(start: Path) -> Path | None:
     return None
 
 
+def _text(uri: str | os.PathLike[str]) -> str:
+    given: object = uri
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidUri(f"{uri!r} is no place: it is not text", hint="lakebed.open('./shop')")
+    try:
+        os.fsencode(text)
+    except ValueError:
+        raise InvalidUri(
+            f"{text!r} is no place: it is not valid Unicode", hint="lakebed.open('./shop')"
+        ) from None
+    return text
+
+
 def _place(uri: str) -> _Place:
     if not uri or "\x00" in uri:
         raise InvalidUri("a lake needs a folder or a URL", hint="lakebed.open('./shop')")
@@ -99,13 +113,30 @@ def _place(uri: str) -> _Place:
         parts = urlsplit(uri)
         if parts.netloc not in ("", "localhost") or not parts.path:
             raise InvalidUri(f"{uri!r} is not a local file URI", hint="write file:///folder")
-        uri = unquote(parts.path)
-    elif _SCHEME.match(uri) and not Path(uri).exists():
+        return _folder(unquote(parts.path))
+    if (_SCHEME.match(uri) or uri.startswith(":")) and not _is_there(uri):
         raise InvalidUri(
-            f"{uri.split(':')[0]!r} is no place for a lake's database",
+            f"{uri.split(':', 1)[0] or uri!r} is no place for a lake's database",
             hint="use a folder, postgresql://…, or :memory:",
         )
-    folder = Path(uri).expanduser().absolute()
+    return _folder(uri)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _folder(path: str) -> _Place:
+    try:
+        folder = Path(path).expanduser().absolute()
+        folder.exists()  # a name can be too long
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InvalidUri(
+            f"{path[:100]!r} cannot be a folder: {error}", hint="choose another place"
+        ) from error
     return _Place(str(folder), folder=folder.parent if folder.name == DATABASE else folder)
 
 
@@ -121,6 +152,11 @@ def _open(
     from lakebed.meta.migrate import apply_migrations, known_migrations
 
     create = create or place.uri == ":memory:"
+    if not isinstance(settings, Mapping):
+        raise InvalidInput("settings are a mapping", hint="settings={'publish.mode': 'background'}")
+    if warehouse is not None:
+        warehouse = _text(warehouse)
+        _uri_of(place, warehouse)  # a bad URI is refused before anything is made
     store = _store(place, settings, create=create)
     try:
         _bring_up(place, store, create=create)
@@ -130,9 +166,9 @@ def _open(
             if not create:
                 raise _not_found(place)
             apply_migrations(store, known_migrations())
-            found = _found(place, store, warehouse)
+            found = _found(place, store, warehouse, must_be_new=must_be_new)
         elif must_be_new:
-            raise LakeExists(f"there is a lake in {_shown(place)} already", hint="open it instead")
+            raise _exists(place)
         elif warehouse is not None and _uri_of(place, os.fspath(warehouse)) != _uri_of(
             place, found[1]
         ):
@@ -233,7 +269,11 @@ def _migrate(store: "Store", known: "Sequence[Migration]") -> int:
 
 
 def _found(
-    place: _Place, store: "Store", warehouse: str | os.PathLike[str] | None
+    place: _Place,
+    store: "Store",
+    warehouse: str | os.PathLike[str] | None,
+    *,
+    must_be_new: bool,
 ) -> tuple[str, str]:
     """Write the lake's own row, unless another process was faster."""
     from lakebed.core.crash import crash_point
@@ -253,10 +293,10 @@ def _found(
         chosen = "memory://"
     open_storage(_uri_of(place, chosen))  # a bad URI is refused before anything is kept
     with store.write() as tx:
+        ours = lakes.insert_lake(tx, uuid=str(uuid.uuid4()), warehouse=chosen)
         found = lakes.find_lake(tx)
-        if found is None:
-            lakes.insert_lake(tx, uuid=str(uuid.uuid4()), warehouse=chosen)
-            found = lakes.find_lake(tx)
+    if must_be_new and not ours:
+        raise _exists(place)
     assert found is not None
     crash_point("open_after_row")
     return found
@@ -330,6 +370,10 @@ def _shown(place: _Place) -> str:
     from lakebed.meta.postgres import redact
 
     return redact(place.postgres)
+
+
+def _exists(place: _Place) -> LakeExists:
+    return LakeExists(f"there is a lake in {_shown(place)} already", hint="open it instead")
 
 
 def _not_found(place: _Place) -> LakeNotFound:

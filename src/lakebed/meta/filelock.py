@@ -1,17 +1,20 @@
 """A lock file that processes and threads queue on, on every platform. Holds no rows."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lakebed.model.errors import DatabaseLocked, DatabaseUnavailable
+from lakebed.model.errors import DatabaseLocked, DatabaseUnavailable, StorageReadOnly
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class FileLock:
@@ -40,7 +43,8 @@ class FileLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         except OSError as error:
-            raise DatabaseUnavailable(
+            kind = StorageReadOnly if error.errno in _READ_ONLY else DatabaseUnavailable
+            raise kind(
                 f"the lock file {self._path} cannot be opened: {error.strerror}",
                 hint="the lake's folder must exist and be writable",
             ) from error

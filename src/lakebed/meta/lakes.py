@@ -9,10 +9,14 @@ def find_lake(tx: Tx) -> tuple[str, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def insert_lake(tx: Tx, *, uuid: str, warehouse: str) -> None:
-    tx.run(
-        "INSERT INTO lake (one, uuid, warehouse, created_ms) VALUES (1, ?, ?, ?)",
-        (uuid, warehouse, tx.now_ms()),
+def insert_lake(tx: Tx, *, uuid: str, warehouse: str) -> bool:
+    """False when another process was faster."""
+    return bool(
+        tx.run(
+            "INSERT INTO lake (one, uuid, warehouse, created_ms) VALUES (1, ?, ?, ?)"
+            " ON CONFLICT (one) DO NOTHING",
+            (uuid, warehouse, tx.now_ms()),
+        )
     )
 
 

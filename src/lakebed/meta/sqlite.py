@@ -1,5 +1,6 @@
 """SQLite: the embedded default. WAL, synchronous=FULL; writers queue on a lock file."""
 
+import os
 import re
 import sqlite3
 import threading
@@ -129,6 +130,11 @@ class SqliteDialect:
             )
         if code == sqlite3.SQLITE_FULL:
             return StorageFull(f"no room left for {where}", hint="free some space and try again")
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and self._is_read_only():
+            return StorageReadOnly(
+                f"the folder of {where} cannot be written, which SQLite needs even to read",
+                hint="make the folder writable for this user, or copy the lake",
+            )
         if code == sqlite3.SQLITE_READONLY:
             return StorageReadOnly(f"{where} cannot be written: {text}", hint="check permissions")
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR):
@@ -136,6 +142,9 @@ class SqliteDialect:
         return DatabaseError(
             f"{where}: {text}", hint="this is a defect in lakebed; please report it"
         )
+
+    def _is_read_only(self) -> bool:
+        return self.path is not None and not os.access(self.path.parent, os.W_OK)
 
     def close(self) -> None:
         """Locks are held only while they are used."""
