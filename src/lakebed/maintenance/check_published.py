@@ -24,7 +24,8 @@ Shown = dict[str, tuple[int, int | None]]  # path -> (size, rows)
 def check_published(
     storage: Storage, ledger: Ledger, head: TableHead, stored: Mapping[str, int]
 ) -> Iterator[Finding]:
-    records = [r for r in ledger.all_publications() if r.version >= _restart(ledger, head)]
+    since = _restart(ledger, head)
+    records = [r for r in ledger.all_publications() if r.version >= since]
     for record in records:
         yield from _check_file(storage, head, record, stored)
     formats = ledger.state(head.state_id).formats
