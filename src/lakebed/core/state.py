@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 
 from lakebed.model.changes import (
     AppendFiles,
@@ -15,11 +16,11 @@ from lakebed.model.changes import (
 )
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.files import DataFile
-from lakebed.model.history import DELTA, TableState
+from lakebed.model.history import DELTA, ICEBERG, TableState
 from lakebed.model.ids import StateId
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from lakebed.model.schema import Schema
-from lakebed.model.types import Primitive, is_scalar
+from lakebed.model.types import Primitive, Stored, is_scalar
 
 # Delta keeps partition values as text; these types do not survive that in every reader.
 _NOT_IN_DELTA_FOLDERS = ("binary", "float", "double")
@@ -81,7 +82,21 @@ def _checked(state: TableState) -> TableState:
             hint="publish the table as Iceberg alone (formats=['iceberg']), or use another type",
             columns=[f.name for f in foreign],
         )
+    _refuse_floats(state)
     return state
+
+
+def _refuse_floats(state: TableState) -> None:
+    """As partition values they lose rows: PyIceberg reads a double as a float, and DuckDB takes a
+    manifest's upper bound, which leaves NaN out, for one above all values."""
+    sources = [state.schema.field(f.source_id) for f in state.spec.fields]
+    floats = [f.name for f in sources if f.type in (Primitive("float"), Primitive("double"))]
+    if ICEBERG in state.formats and floats:
+        raise UnsupportedFeature(
+            f"Iceberg readers lose rows of tables partitioned by a float: {', '.join(floats)}",
+            hint="partition by another column, or publish Delta alone (formats=['delta'])",
+            columns=floats,
+        )
 
 
 def _shows_partitions(schema: Schema, spec: PartitionSpec) -> bool:
@@ -101,9 +116,9 @@ def _shows_partitions(schema: Schema, spec: PartitionSpec) -> bool:
 
 
 def _fits_folders(file: DataFile) -> bool:
-    """Delta cannot tell an empty text from NULL in a partition value.
+    return not any(_is_awkward(value) for value in file.partition)
 
-    And readers that take values from `name=value` folders must find one for every value.
-    """
-    folders = file.path.split("/")[1:-1]
-    return "" not in file.partition and all("=" in folder for folder in folders)
+
+def _is_awkward(value: Stored | None) -> bool:
+    """Delta cannot tell an empty text from NULL; deltalake cannot read negative decimals here."""
+    return value == "" or (isinstance(value, Decimal) and value < 0)

@@ -51,6 +51,7 @@ class Layout:
 
     partition: tuple[tuple[str, Type], ...]
     leaves: tuple[Leaf, ...]
+    structs: tuple[tuple[str, ...], ...]  # paths
 
 
 def layout_of(state: TableState) -> Layout:
@@ -58,7 +59,7 @@ def layout_of(state: TableState) -> Layout:
     hidden = {f.id for f in sources}
     shown = [f for f in state.schema.fields if f.id not in hidden]
     partition = tuple((f.physical, f.type) for f in sources)
-    return Layout(partition, tuple(_leaves(shown, ())))
+    return Layout(partition, tuple(_leaves(shown, ())), tuple(_structs(shown, ())))
 
 
 def _partition_sources(state: TableState) -> list[Field]:
@@ -75,6 +76,14 @@ def _leaves(fields: Iterable[Field], above: tuple[str, ...]) -> Iterable[Leaf]:
         elif is_scalar(field.type):
             may_be_nan = field.type in (Primitive("float"), Primitive("double"))
             yield Leaf(path, field.id, bound_encoders(field.type), may_be_nan)
+
+
+def _structs(fields: Iterable[Field], above: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    for field in fields:
+        if isinstance(field.type, StructType):
+            path = (*above, field.physical)
+            yield path
+            yield from _structs(field.type.fields, path)
 
 
 def metadata_of(head: TableHead, state: TableState, start: Start | None) -> MetadataAction:
@@ -136,16 +145,24 @@ def _stats(layout: Layout, file: DataFile) -> str:
     nulls: Plain = {}
     for leaf, stats in known:
         _place(nulls, leaf.path, stats.null_count)
-    members = {**_bounds(known, file.record_count), "nullCount": nulls}
+    members = {**_bounds(layout, known, file.record_count), "nullCount": nulls}
     present = {name: value for name, value in members.items() if value}
     whole = {"numRecords": file.record_count, **present, "tightBounds": True}
     return orjson.dumps(whole).decode()
 
 
-def _bounds(known: list[tuple[Leaf, ColumnStats]], rows: int) -> dict[str, Plain]:
-    """Of all columns or of none: deltalake's Arrow dataset loses rows when some have none."""
+def _bounds(
+    layout: Layout, known: list[tuple[Leaf, ColumnStats]], rows: int
+) -> dict[str, Plain]:
+    """Of all columns or of none: deltalake's Arrow dataset loses rows when some have none.
+
+    A struct of nulls alone has bounds as well, empty ones.
+    """
     lowers: Plain = {}
     uppers: Plain = {}
+    for path in layout.structs:
+        _place(lowers, path, {})
+        _place(uppers, path, {})
     for leaf, stats in known:
         if leaf.encode is None or stats.null_count == rows:
             continue
@@ -162,7 +179,7 @@ def _bounds(known: list[tuple[Leaf, ColumnStats]], rows: int) -> dict[str, Plain
     return {"minValues": lowers, "maxValues": uppers}
 
 
-def _place(tree: Plain, path: tuple[str, ...], value: Bound | None) -> None:
+def _place(tree: Plain, path: tuple[str, ...], value: Bound | Plain | None) -> None:
     if value is None:
         return
     for name in path[:-1]:
