@@ -116,7 +116,9 @@ def _shows_partitions(schema: Schema, spec: PartitionSpec) -> bool:
 
 
 def _fits_folders(file: DataFile) -> bool:
-    return not any(_is_awkward(value) for value in file.partition)
+    """Readers that take values from `name=value` folders must find one for every value."""
+    folders = file.path.split("/")[1:-1]
+    return all("=" in folder for folder in folders) and not any(map(_is_awkward, file.partition))
 
 
 def _is_awkward(value: Stored | None) -> bool:
