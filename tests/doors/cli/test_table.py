@@ -1,8 +1,10 @@
 """lakebed table create, list, show, alter, rename, drop, dropped, purge."""
 
+import contextlib
 import os
 import pty
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -220,15 +222,25 @@ def test_drop_asks_on_a_terminal(orders: Lakebed, typed: bytes, exit_code: int, 
         os.close(theirs)
         assert asking.stderr is not None
         question = asking.stderr.read(len("Drop sales.orders"))
-        os.write(ours, typed)
+        code = _type_until_it_ends(asking, ours, typed)
         rest = asking.stderr.read()
-        code = asking.wait(30)
     os.close(ours)
 
     assert question == b"Drop sales.orders"
     assert b"3 rows" in rest
     assert code == exit_code
     assert len(orders.json("table", "list")) == left
+
+
+def _type_until_it_ends(asking: "subprocess.Popen[bytes]", terminal: int, typed: bytes) -> int:
+    """As slowly as a person: a signal between the question and the read of the answer is lost."""
+    for _ in range(5):
+        time.sleep(0.3)
+        os.write(terminal, typed)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return asking.wait(8)
+    asking.kill()
+    return asking.wait()
 
 
 def _take_terminal() -> None:
