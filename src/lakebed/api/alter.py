@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lakebed.model.changes import SetSchema
-from lakebed.model.errors import InvalidSchema
+from lakebed.model.errors import InvalidSchema, NoChanges
 from lakebed.model.history import Commit, TableState
 from lakebed.model.ids import FieldId, SchemaId
-from lakebed.model.schema import Schema, assign_ids
+from lakebed.model.names import check_column_name
+from lakebed.model.schema import Schema, assign_ids, check_doc
 from lakebed.model.schema_text import parse_type
 from lakebed.model.types import Field
 
@@ -21,7 +22,7 @@ class Alter:
         schemas: list[Schema],
         commit: Callable[[SetSchema], Commit],
     ) -> None:
-        self._fields = state.schema.fields
+        self._fields = self._before = state.schema.fields
         self._primary_key = state.schema.primary_key
         self._last_column_id = state.last_column_id
         self._next_id = SchemaId(max(s.id for s in schemas) + 1)
@@ -30,6 +31,7 @@ class Alter:
 
     def add_column(self, name: str, kind: str, *, doc: str | None = None) -> "Alter":
         """A new column at the end; rows written before read NULL there."""
+        check_column_name(name)
         added = Field(FieldId(0), name, parse_type(kind), False, doc)
         if any(f.name.casefold() == name.casefold() for f in self._fields):
             raise InvalidSchema(
@@ -50,8 +52,11 @@ class Alter:
                 column=name,
             )
         self._fields = tuple(replace(f, doc=doc) if f.name == name else f for f in self._fields)
+        check_doc(next(f for f in self._fields if f.name == name))
         return self
 
     def commit(self) -> Commit:
+        if self._fields == self._before:
+            raise NoChanges("the alteration changes nothing", hint="add a column before committing")
         schema = Schema(self._next_id, self._fields, self._primary_key)
         return self._commit(SetSchema(schema, self._last_column_id))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakebed.api.options import check_names
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
 from lakebed.core.state import first_state
@@ -15,7 +16,7 @@ from lakebed.model.changes import CreateTable
 from lakebed.model.errors import InvalidInput, InvalidSchema
 from lakebed.model.history import TableHead
 from lakebed.model.ids import StateId, TableId, Version
-from lakebed.model.names import TableName
+from lakebed.model.names import TableName, is_text
 from lakebed.model.partitioning import parse_sort_order, parse_spec
 from lakebed.model.properties import check_properties
 from lakebed.model.schema import new_schema
@@ -42,10 +43,11 @@ def stage_table(
     """The staged table, and the rows when data was given in place of a schema."""
     fields, rows = _fields(given)
     for argument in ("partition_by", "sort_by", "primary_key"):
-        if isinstance(getattr(new, argument), str):
-            raise InvalidInput(f"{argument} must be a list", hint=f"{argument}=['column']")
+        check_names(argument, getattr(new, argument))
+    if new.comment is not None and not is_text(new.comment):
+        raise InvalidInput("comment is not plain text", hint="comment='what the table holds'")
     schema = new_schema(fields, primary_key=tuple(new.primary_key))
-    formats = new.formats or str(parts.settings.value("publish.formats"))
+    formats = parts.settings.value("publish.formats") if new.formats is None else new.formats
     identifier = str(uuid.uuid4())
     create = CreateTable(
         name=name,

@@ -17,6 +17,7 @@ from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound
 from lakebed.model.history import TableHead
 from lakebed.model.names import parse_namespace, parse_table_name
+from lakebed.model.properties import check_removed, check_texts
 from lakebed.model.settings import find_setting, parse_setting
 from lakebed.security.policy import Action, require
 
@@ -42,7 +43,7 @@ class Lake:
     ) -> None:
         self._may("create", name)
         self._parts.catalog.create_namespace(
-            parse_namespace(name), dict(properties or {}), exist_ok=exist_ok
+            parse_namespace(name), check_texts(properties or {}), exist_ok=exist_ok
         )
 
     def namespaces(self, parent: str | None = None) -> list[str]:
@@ -61,7 +62,7 @@ class Lake:
     ) -> dict[str, str]:
         self._may("alter", name)
         return self._parts.catalog.set_namespace_properties(
-            parse_namespace(name), dict(changed or {}), tuple(removed)
+            parse_namespace(name), check_texts(changed or {}), check_removed(removed)
         )
 
     def drop_namespace(self, name: str) -> None:

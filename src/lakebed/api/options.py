@@ -2,15 +2,18 @@
 
 import getpass
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
 import orjson
 
+from lakebed.core.apply import SUMMARY_NAMES
 from lakebed.model.errors import InvalidInput
+from lakebed.model.names import is_text
 
 _MAX_TEXT = 100_000
+_FAR = 2**63
 
 
 class CommitOptions(TypedDict, total=False):
@@ -62,7 +65,26 @@ def check_options(given: CommitOptions) -> Options:
 
 def digest_of(operation: str, *parts: object) -> str:
     """What makes two requests with one idempotency key the same request."""
-    return hashlib.sha256(orjson.dumps([operation, *(str(p) for p in parts)])).hexdigest()
+    texts = [str(part).encode(errors="backslashreplace").decode() for part in parts]
+    return hashlib.sha256(orjson.dumps([operation, *texts])).hexdigest()
+
+
+def check_names(argument: str, names: object) -> tuple[str, ...]:
+    """A list of names; one text is not a list of its letters."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidInput(f"{argument} must be a list of names", hint=f"{argument}=['id']")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise InvalidInput(f"{argument} holds {name!r}, no name", hint=f"{argument}=['id']")
+    return listed
+
+
+def check_number(argument: str, number: object) -> int:
+    """A whole number that the database can hold; True is none."""
+    if isinstance(number, bool) or not isinstance(number, int) or not -_FAR < number < _FAR:
+        raise InvalidInput(f"{argument} {number!r} is not a whole number", hint="give a number")
+    return number
 
 
 def _user() -> str:
@@ -75,15 +97,11 @@ def _user() -> str:
 def _check_text(name: str, value: object) -> None:
     if value is None:
         return
-    if not isinstance(value, str) or "\x00" in value or len(value) > _MAX_TEXT or not value:
+    if not isinstance(value, str) or not is_text(value) or not 1 <= len(value) <= _MAX_TEXT:
         raise InvalidInput(
-            f"{name} must be text of 1 to {_MAX_TEXT} characters without NUL",
+            f"{name} must be valid text of 1 to {_MAX_TEXT} characters without NUL",
             hint=f"give another {name}",
         )
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(f"{name} is not valid Unicode", hint=f"give another {name}") from None
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -107,7 +125,12 @@ def _check_summary(summary: object) -> Mapping[str, str] | None:
     if summary is None:
         return None
     if not isinstance(summary, Mapping) or not all(
-        isinstance(k, str) and isinstance(v, str) for k, v in summary.items()
+        k and is_text(k) and is_text(v) for k, v in summary.items()
     ):
         raise InvalidInput("summary must map text to text", hint="give summary={'key': 'value'}")
+    ours = SUMMARY_NAMES & summary.keys()
+    if ours:
+        raise InvalidInput(
+            f"summary entry {min(ours)!r} is counted by lakebed", hint="choose another name"
+        )
     return dict(summary)

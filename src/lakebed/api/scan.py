@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lakebed.api.options import check_names, check_number
 from lakebed.api.parts import Parts
 from lakebed.core.lease import AFTER_S, LeaseKeeper
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.model.errors import InvalidInput, MissingExtra
+from lakebed.model.expressions import Predicate
 from lakebed.model.ids import TableId
+from lakebed.sql.predicate import parse_predicate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +77,7 @@ def to_time_ms(timestamp: datetime | str | int) -> int:
             hint="give a datetime, ISO text such as 2026-11-01T12:00:00Z, or milliseconds",
         )
     if isinstance(timestamp, int):
-        return timestamp
+        return check_number("timestamp", timestamp)
     try:
         moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
     except ValueError:
@@ -88,6 +91,8 @@ def to_time_ms(timestamp: datetime | str | int) -> int:
 def to_columns(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     if columns is None:
         return None
-    if isinstance(columns, str) or not all(isinstance(c, str) for c in columns):
-        raise InvalidInput("columns must be a list of names", hint="columns=['id', 'name']")
-    return tuple(columns)
+    return check_names("columns", columns)
+
+
+def to_predicate(where: str | None) -> Predicate | None:
+    return None if where is None else parse_predicate(where)

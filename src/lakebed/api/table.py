@@ -8,9 +8,9 @@ from typing import TypeVar, Unpack
 import pyarrow as pa
 
 from lakebed.api.alter import Alter
-from lakebed.api.options import CommitOptions, Options, check_options, digest_of
+from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
-from lakebed.api.scan import Scan, to_columns, to_time_ms
+from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
 from lakebed.api.transaction import (
     Transaction,
     conflict_error,
@@ -23,13 +23,14 @@ from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
 from lakebed.engines.arrow.types import arrow_type, to_arrow
 from lakebed.model.changes import SetSchema
+from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import Commit, TableHead, TableState
 from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.types import Stored
 from lakebed.security.policy import Action, require
-from lakebed.sql.predicate import parse_predicate
 
 R = TypeVar("R")
 
@@ -150,12 +151,13 @@ class Table:
         removed: Sequence[str] = (),
         **options: Unpack[CommitOptions],
     ) -> Commit:
+        request = (sorted(check_properties(changed or {}).items()), sorted(check_removed(removed)))
         return self._write(
             "set-properties",
             options,
             prepare=lambda _: None,
             stage=lambda table, _: table.set_properties(changed, removed=removed),
-            request=(sorted((changed or {}).items()), sorted(removed)),
+            request=request,
         )
 
     def set_formats(self, formats: str | Sequence[str], **options: Unpack[CommitOptions]) -> Commit:
@@ -188,7 +190,9 @@ class Table:
     ) -> Scan:
         """Rows of a version (the newest one by default), as columns and a condition choose them."""
         head = self._head("read")
-        wanted, predicate = to_columns(columns), parse_predicate(where) if where else None
+        wanted, predicate = to_columns(columns), to_predicate(where)
+        if version is not None:
+            check_number("version", version)
         time_ms = None if timestamp is None else to_time_ms(timestamp)
         return Scan(
             self._parts,
@@ -202,6 +206,8 @@ class Table:
     def history(self, limit: int = 1000) -> list[Commit]:
         """The newest commits, newest first."""
         head = self._head("read")
+        if check_number("limit", limit) < 0:
+            raise InvalidInput(f"limit {limit} is below zero", hint="give the most commits to list")
         ledger = self._parts.outbox.ledger(self._id)
         waiting = {r.version: r for r in ledger.pending() if r.kind != "checkpoint"}
         return [

@@ -4,22 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakebed.api.parts import Parts
-from lakebed.api.scan import Scan, to_columns
+from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import Staged
 from lakebed.api.writing import write_files
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, whole_files
 from lakebed.model.binding import bind
 from lakebed.model.changes import AppendFiles, SetFormats, SetProperties, SetSchema
-from lakebed.model.errors import InvalidInput, UnsupportedFeature
+from lakebed.model.errors import InvalidInput, NoChanges, UnsupportedFeature
 from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.partitioning import PartitionSpec
-from lakebed.model.properties import check_properties
+from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.settings import parse_formats
 from lakebed.security.policy import require
-from lakebed.sql.predicate import parse_predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,10 @@ class TransactionTable:
         self, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
     ) -> None:
         self._may("alter")
-        self._staged.change(SetProperties(check_properties(changed or {}), tuple(removed)), "alter")
+        if not changed and not removed:
+            raise NoChanges("no property is set or removed", hint="name one")
+        change = SetProperties(check_properties(changed or {}), check_removed(removed))
+        self._staged.change(change, "alter")
 
     def set_formats(self, formats: str | Sequence[str]) -> None:
         self._may("alter")
@@ -71,7 +73,7 @@ class TransactionTable:
     def scan(self, *, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
         """What this transaction sees of the table: its base and its own writes."""
         self._check_open()
-        wanted, predicate = to_columns(columns), parse_predicate(where) if where else None
+        wanted, predicate = to_columns(columns), to_predicate(where)
         return Scan(self._parts, None, lambda: self._plan(wanted, predicate))
 
     def prepare_append(self, rows: object) -> AppendFiles:
@@ -86,7 +88,7 @@ class TransactionTable:
         self._may("write")
         if where is not None and partitions:
             raise InvalidInput("give `where` or `partitions`, not both", hint="leave one out")
-        predicate = parse_predicate(where) if where is not None else None
+        predicate = to_predicate(where)
         state = self._staged.state
         if partitions and not state.spec.fields:
             raise InvalidInput(

@@ -17,6 +17,16 @@ from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import ICEBERG, CommitRecord, Snapshot, TableHead, TableState
 from lakebed.model.ids import FileId, SnapshotId, Version
 
+# Entries of a commit's summary that are counted here; a user's value would contradict them.
+SUMMARY_NAMES = frozenset(
+    {"operation"}
+    | {f"{verb}_{what}" for verb in ("added", "removed") for what in ("files", "rows", "bytes")}
+    | {f"{verb}-data-files" for verb in ("added", "deleted", "total")}
+    | {f"{verb}-records" for verb in ("added", "deleted", "total")}
+    | {f"{verb}-files-size" for verb in ("added", "removed", "total")}
+    | {f"total-{what}" for what in ("delete-files", "position-deletes", "equality-deletes")}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Effects:

@@ -1,6 +1,7 @@
 """Namespaces and tables by name: create, list, rename, drop. Each call is one SQL transaction."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from lakebed.core.crash import crash_point
@@ -204,13 +205,17 @@ def _namespace(tx: Tx, levels: tuple[str, ...]) -> tuple[int, dict[str, str]]:
     return found
 
 
+def _shown_time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
 def _commit_at(tx: Tx, head: TableHead, time_ms: int) -> CommitRecord:
     found = commits.commit_at(tx, head.id, time_ms)
     if found is None:
         first = commits.first_commit(tx, head.id)
         raise VersionNotFound(
             f"table {head.name} did not exist yet at that time",
-            hint=f"its first commit was made at {first.time_ms if first else 0} ms since the epoch",
+            hint=f"its first commit was made at {_shown_time(first.time_ms if first else 0)}",
             table=str(head.name),
         )
     return found

@@ -5,15 +5,23 @@ from urllib.parse import quote
 from lakebed.meta import namespaces, tables
 from lakebed.meta.store import Tx
 from lakebed.model.changes import CreateTable
-from lakebed.model.errors import CommitConflict, NamespaceNotFound, TableExists
+from lakebed.model.errors import CommitConflict, InvalidName, NamespaceNotFound, TableExists
 from lakebed.model.history import TableHead
 from lakebed.model.ids import StateId, Version
 from lakebed.model.names import TableName
 
+_MAX_LENGTH = 700  # files of the table come below it, and object stores end at 1024
+
 
 def folder_of(name: TableName) -> str:
     """The plain root of a table: awkward characters percent-encoded, one folder per level."""
-    return "/".join(_folder(part) for part in (*name.namespace, name.name))
+    folder = "/".join(_folder(part) for part in (*name.namespace, name.name))
+    if len(folder) > _MAX_LENGTH:
+        raise InvalidName(
+            f"the folder of table {str(name)[:100]}… would have {len(folder)} characters",
+            hint=f"use fewer or shorter names: at most {_MAX_LENGTH} characters together",
+        )
+    return folder
 
 
 def _folder(part: str) -> str:

@@ -1,6 +1,7 @@
 """Names of namespaces, tables and columns: what is allowed, and why the rest is refused."""
 
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from lakebed.model.errors import InvalidName
 
@@ -44,6 +45,8 @@ def parse_namespace(text: str) -> tuple[str, ...]:
 
 
 def check_column_name(name: str) -> None:
+    if not isinstance(name, str):
+        raise InvalidName(f"column name must be text, not {type(name).__name__}", hint="pass a str")
     _check_part(name, "column")
     if "." in name:
         raise InvalidName(
@@ -55,6 +58,17 @@ def check_column_name(name: str) -> None:
         raise InvalidName(
             f"column name {name!r} is reserved by Iceberg", hint="choose another name", name=name
         )
+
+
+def is_text(value: object) -> bool:
+    """Text that every database and format can hold: no NUL, no lone surrogates."""
+    if not isinstance(value, str) or "\x00" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _split(text: str, what: str) -> tuple[str, ...]:
@@ -69,11 +83,18 @@ def _split(text: str, what: str) -> tuple[str, ...]:
                 hint="separate namespace levels with dots",
                 name=text,
             )
-        if part.lower() in ("%2e", "%2e%2e", ".%2e", "%2e."):
+        if any(p in (".", "..") for p in _decoded(part).replace("\\", "/").split("/")):
             raise InvalidName(
                 f"{what} name {text!r} reads as a path", hint="choose another name", name=text
             )
     return parts
+
+
+def _decoded(part: str) -> str:
+    """What a reader sees that decodes a path, however often."""
+    while "%" in part and (decoded := unquote(part)) != part:
+        part = decoded
+    return part
 
 
 def _check_part(part: str, what: str) -> None:

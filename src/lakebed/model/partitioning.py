@@ -10,7 +10,7 @@ from lakebed.model.schema import Schema
 from lakebed.model.transforms import Transform, check_transform, result_type
 from lakebed.model.types import Field, Type
 
-_CALL = re.compile(r"^\s*(\w+)\s*\(\s*(?:(\d+)\s*,)?\s*(.+?)\s*(?:,\s*(\d+)\s*)?\)\s*$")
+_CALL = re.compile(r"^\s*(\w+)\s*\(\s*(?:(\d{1,10})\s*,)?\s*(.+?)\s*(?:,\s*(\d{1,10})\s*)?\)\s*$")
 _TRANSFORMS = ("identity", "year", "month", "day", "hour", "bucket", "truncate")
 FIRST_PARTITION_FIELD_ID = 1000
 _NAME_SUFFIX = {"identity": "", "truncate": "_trunc", "bucket": "_bucket"}

@@ -1,8 +1,9 @@
-"""Table properties: text to text; settings are checked, what we publish ourselves is refused."""
+"""Properties of tables and namespaces: text to text; what we publish ourselves is refused."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakebed.model.errors import InvalidSetting
+from lakebed.model.names import is_text
 from lakebed.model.settings import BY_NAME, parse_setting
 
 # Published by us from what the table is; a user's value would contradict it.
@@ -19,17 +20,19 @@ _OURS = (
     "comment",
 )
 _MAX_TEXT = 65_536
+_MAX_NAME = 1024
 
 
 def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
-    checked = {}
-    for name, value in properties.items():
-        if not isinstance(value, str | int | float):
+    """Of a table: settings are checked by their rules."""
+    checked = check_texts(properties)
+    for name, text in checked.items():
+        if name.startswith(_OURS):
             raise InvalidSetting(
-                f"property {name!r} = {value!r} is not text", hint="properties map text to text"
+                f"property {name!r} is published by lakebed itself",
+                hint="leave it out; `comment` is an argument of its own",
+                name=name,
             )
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        _check_text(name, text)
         setting = BY_NAME.get(name)
         if setting is not None:
             if not setting.per_table:
@@ -38,20 +41,53 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
                     hint="use `lakebed settings set`",
                     name=name,
                 )
-            text = str(parse_setting(setting, text))
+            checked[name] = str(parse_setting(setting, text))
+    return checked
+
+
+def check_texts(properties: Mapping[str, object]) -> dict[str, str]:
+    """Plain names and values that every database and format can hold."""
+    if not isinstance(properties, Mapping):
+        raise InvalidSetting(
+            f"properties are a mapping, not {type(properties).__name__}",
+            hint="give {'name': 'value'}",
+        )
+    checked = {}
+    for name, value in properties.items():
+        if not isinstance(value, str | int | float):
+            raise InvalidSetting(
+                f"property {name!r} = {value!r} is not text", hint="properties map text to text"
+            )
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        _check_name(name)
+        if len(text) > _MAX_TEXT or not is_text(text):
+            raise InvalidSetting(
+                f"the value of property {name!r} is too long, has NUL or is not valid Unicode",
+                hint=f"use text of at most {_MAX_TEXT} characters",
+                name=name,
+            )
         checked[name] = text
     return checked
 
 
-def _check_text(name: str, text: str) -> None:
-    if not name or name != name.strip() or "\x00" in name + text or len(text) > _MAX_TEXT:
+def check_removed(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidSetting("removed properties are a list", hint="removed=['name']")
+    listed = tuple(names)
+    for name in listed:
+        _check_name(name)
+    return listed
+
+
+def _check_name(name: object) -> None:
+    if (
+        not isinstance(name, str)
+        or not is_text(name)
+        or name != name.strip()
+        or not 1 <= len(name) <= _MAX_NAME
+    ):
+        shown = repr(name)
         raise InvalidSetting(
-            f"property {name!r} is empty, has surrounding spaces or NUL, or is too long",
-            hint="use a plain name and a shorter value",
-        )
-    if name.startswith(_OURS):
-        raise InvalidSetting(
-            f"property {name!r} is published by lakebed itself",
-            hint="leave it out; `comment` is an argument of its own",
-            name=name,
+            f"property name {shown if len(shown) <= 100 else shown[:100] + '…'} is not plain text",
+            hint=f"use 1 to {_MAX_NAME} characters without surrounding spaces or NUL",
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from lakebed.model.errors import InvalidSchema
 from lakebed.model.ids import FieldId, SchemaId
-from lakebed.model.names import check_column_name
+from lakebed.model.names import check_column_name, is_text
 from lakebed.model.types import (
     ICEBERG_ONLY,
     ICEBERG_V3_ONLY,
@@ -189,6 +189,7 @@ def _check_level(fields: tuple[Field, ...]) -> None:
     seen: dict[str, str] = {}
     for field in fields:
         check_column_name(field.name)
+        check_doc(field)
         if isinstance(field.type, StructType) and not field.type.fields:
             raise InvalidSchema(
                 f"struct column {field.name!r} has no members",
@@ -202,6 +203,15 @@ def _check_level(fields: tuple[Field, ...]) -> None:
                 hint="many engines do not see case; rename one of them",
                 column=field.name,
             )
+
+
+def check_doc(field: Field) -> None:
+    if field.doc is not None and not is_text(field.doc):
+        raise InvalidSchema(
+            f"the comment of column {field.name!r} is no text, or has NUL or lone surrogates",
+            hint="use plain text",
+            column=field.name,
+        )
 
 
 def _fits(before: Field, after: Field) -> bool:

@@ -206,7 +206,7 @@ def _arguments(reader: _Reader, count: int) -> list[int]:
         if index:
             reader.expect(",")
         token = reader.next()
-        if token.kind != "number" or int(token.text) > 2**31 - 1:
+        if token.kind != "number" or len(token.text) > 10 or int(token.text) > 2**31 - 1:
             raise _unexpected(reader, "expected a number")
         numbers.append(int(token.text))
     reader.expect(")")

@@ -1,5 +1,6 @@
 """Every setting of a lake and every property of a table: name, type, default, one line of help."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as Choice
 
@@ -173,7 +174,9 @@ def _in_range(setting: Setting, number: float) -> bool:
 
 
 def parse_formats(value: object) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else list(value)  # type: ignore[call-overload]
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, Iterable):
+        raise InvalidSetting(f"formats {value!r} are no list", hint="use delta, iceberg or both")
     wanted = {str(n).strip().lower() for n in names}
     if not wanted or wanted - {"delta", "iceberg"}:
         raise InvalidSetting(

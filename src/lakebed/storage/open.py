@@ -31,10 +31,10 @@ def open_storage(uri_or_path: str) -> Storage:
             return open_memory(_memory_name(uri_or_path))
         case other:
             raise InvalidUri(
-                f"cannot store data at {uri_or_path!r}: the scheme {other!r} is not supported",
+                f"data cannot be stored there: the scheme {other!r} is not supported",
                 hint="Use a local folder, file:///folder or memory://. Object stores need an extra "
                 "that this version does not have. A folder whose name has a colon is written ./a:b",
-                uri=uri_or_path,
+                scheme=other,  # not the URI: it may hold a password
             )
 
 

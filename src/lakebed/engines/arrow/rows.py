@@ -10,6 +10,7 @@ from lakebed.engines.arrow.conform import find_name, unknown_name
 from lakebed.engines.arrow.types import fields_from_arrow, to_arrow
 from lakebed.engines.arrow.values import Refused, converter
 from lakebed.model.errors import LakebedError, SchemaMismatch, UnreadableInput
+from lakebed.model.names import check_column_name
 from lakebed.model.schema import Schema, new_schema
 
 ROWS_PER_BATCH = 10_000
@@ -18,6 +19,8 @@ Complain = Callable[[int, str, Refused, object], LakebedError]
 _NO_MAPPING = Refused(
     "is not a mapping of column names to values", "give rows as dicts: [{'id': 1, 'name': 'a'}]"
 )
+
+_NAMED_TWICE = Refused("names a column twice, in different case", "name each column once")
 
 
 def rows_to_batches(rows: Iterable[Any], schema: Schema) -> Iterator[pa.RecordBatch]:
@@ -37,6 +40,8 @@ def infer_schema(rows: Iterable[Any]) -> tuple[Schema, Iterator[Any]]:
         if not isinstance(row, Mapping):
             raise _complain_from(0)(number, "", _NO_MAPPING, row)
         names.update(dict.fromkeys(row))
+    for name in names:
+        check_column_name(name)
     fields = [pa.field(name, _inferred(name, [row.get(name) for row in first])) for name in names]
     schema = new_schema(fields_from_arrow(pa.schema(fields)))
     return schema, chain(first, remaining)
@@ -71,14 +76,19 @@ def short(value: object) -> str:
 def _by_column(rows: Sequence[Any], schema: Schema, complain: Complain) -> list[list[Any]]:
     columns: list[list[Any]] = [[None] * len(rows) for _ in schema.fields]
     places: dict[str, int] = {}
+    spelt_twice = False
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise complain(number, "", _NO_MAPPING, row)
         for key, value in row.items():
             place = places.get(key)
             if place is None:
-                place = places[key] = _place(key, schema)
+                place = _place(key, schema)
+                spelt_twice = spelt_twice or place in places.values()
+                places[key] = place
             columns[place][number] = value
+        if spelt_twice and len({places[key] for key in row}) < len(row):
+            raise complain(number, "", _NAMED_TWICE, row)
     return columns
 
 
