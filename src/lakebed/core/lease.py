@@ -9,11 +9,13 @@ import platform
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from lakebed.meta import leases
 from lakebed.meta.store import Store
+from lakebed.model.errors import DatabaseError
 from lakebed.model.ids import TableId, Version
 
 AFTER_S = 5.0
@@ -47,7 +49,8 @@ class LeaseKeeper:
         traceback: TracebackType | None,
     ) -> None:
         if self._held:
-            with self._store.write(durable=False) as tx:
+            # What cannot be given back (the lake was closed meanwhile) ends by itself in time.
+            with suppress(DatabaseError), self._store.write(durable=False) as tx:
                 leases.delete_lease(tx, self._lease.id)
 
 
