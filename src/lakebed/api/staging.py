@@ -22,6 +22,7 @@ class Staged:
     live: list[LiveFile] | None = None
     operations: list[str] = field(default_factory=list)
     appends: list[AppendFiles] = field(default_factory=list)
+    forgotten: list[DataFile] = field(default_factory=list)  # appended here, then replaced here
     removed: dict[FileId, LiveFile] = field(default_factory=dict)
     reads: list[Predicate] = field(default_factory=list)
     metadata: list[Change] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Staged:
     def remove(self, files: Sequence[LiveFile], reads: Predicate) -> None:
         """Files of this transaction are forgotten; files of the base are removed."""
         own = {f.file.path for f in files if f.id < 0}
+        self.forgotten += [f for f in self.appended if f.path in own]
         self.appends = [
             AppendFiles(tuple(f for f in a.files if f.path not in own), a.schema_id)
             for a in self.appends

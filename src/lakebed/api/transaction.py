@@ -22,6 +22,7 @@ from lakebed.model.errors import (
     TableNotFound,
     TransactionClosed,
 )
+from lakebed.model.files import DataFile
 from lakebed.model.history import Commit, CommitRecord, TableHead
 from lakebed.model.ids import TableId
 from lakebed.model.names import parse_table_name
@@ -90,8 +91,7 @@ class Transaction:
             raise
         self._open = False
         if isinstance(outcome, Committed):
-            if outcome.replayed:
-                self._delete_files()
+            self._delete_files(appended=outcome.replayed)
             self.commits = finish(self._parts, outcome, self._options.publish)
         return outcome
 
@@ -102,7 +102,7 @@ class Transaction:
 
     def discard(self) -> None:
         self._open = False
-        self._delete_files()
+        self._delete_files(appended=True)
 
     def __enter__(self) -> Self:
         return self
@@ -153,9 +153,10 @@ class Transaction:
         }
         return "serializable" if "serializable" in wanted else "write_serializable"
 
-    def _delete_files(self) -> None:
+    def _delete_files(self, *, appended: bool) -> None:
         for staged in self._staged.values():
-            delete_files(self._parts, staged)
+            files = [*staged.forgotten, *(staged.appended if appended else ())]
+            _delete_files(self._parts, staged.head, files)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -169,11 +170,11 @@ def _digest(staged: dict[str, Staged]) -> str:
     return digest_of("transaction", *((n, s.operations) for n, s in sorted(staged.items())))
 
 
-def delete_files(parts: Parts, staged: Staged) -> None:
+def _delete_files(parts: Parts, head: TableHead, files: Iterable[DataFile]) -> None:
     """Best effort: what stays behind is an orphan, which maintenance finds."""
-    for file in staged.appended:
+    for file in files:
         try:
-            parts.storage.delete(f"{staged.head.location}/{file.path}")
+            parts.storage.delete(f"{head.location}/{file.path}")
         except LakebedError:
             return
 

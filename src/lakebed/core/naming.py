@@ -33,8 +33,17 @@ def _folder(part: str) -> str:
 
 
 def free_location(tx: Tx, name: TableName, uuid: str) -> str:
+    """The plain root, or with a suffix at the deepest level that leads out of another's root."""
     plain = folder_of(name)
-    return f"{plain}-{uuid[:8]}" if tables.location_taken(tx, plain) else plain
+    if not tables.location_taken(tx, plain):
+        return plain
+    levels = plain.split("/")
+    for depth in reversed(range(len(levels))):
+        marked = [*levels[:depth], f"{levels[depth]}-{uuid[:8]}", *levels[depth + 1 :]]
+        suffixed = "/".join(marked)
+        if not tables.location_taken(tx, suffixed):
+            break
+    return suffixed
 
 
 def ensure_namespace(tx: Tx, levels: tuple[str, ...]) -> int:
