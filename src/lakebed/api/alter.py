@@ -2,25 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Generic, Self, TypeVar
 
 from lakebed.model.changes import SetSchema
 from lakebed.model.errors import InvalidSchema, NoChanges
-from lakebed.model.history import Commit, TableState
+from lakebed.model.history import TableState
 from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.names import check_column_name
 from lakebed.model.schema import Schema, assign_ids, check_doc
 from lakebed.model.schema_text import parse_type
-from lakebed.model.types import Field
+from lakebed.model.types import Field, Type
+
+R = TypeVar("R")
 
 
-class Alter:
-    """`table.alter().add_column("note", "string").commit()`."""
+class Alter(Generic[R]):
+    """`table.alter().add_column("note", "string").commit()`; in a transaction commit() stages."""
 
     def __init__(
         self,
         state: TableState,
         schemas: list[Schema],
-        commit: Callable[[SetSchema], Commit],
+        commit: Callable[[SetSchema], R],
     ) -> None:
         self._fields = self._before = state.schema.fields
         self._primary_key = state.schema.primary_key
@@ -29,10 +32,12 @@ class Alter:
         self._taken = frozenset(f.physical.casefold() for s in schemas for f in s.fields)
         self._commit = commit
 
-    def add_column(self, name: str, kind: str, *, doc: str | None = None) -> "Alter":
+    def add_column(self, name: str, kind: str | Type, *, doc: str | None = None) -> Self:
         """A new column at the end; rows written before read NULL there."""
         check_column_name(name)
-        added = Field(FieldId(0), name, parse_type(kind), False, doc)
+        added = Field(
+            FieldId(0), name, parse_type(kind) if isinstance(kind, str) else kind, False, doc
+        )
         if any(f.name.casefold() == name.casefold() for f in self._fields):
             raise InvalidSchema(
                 f"there is a column {name!r} already",
@@ -44,7 +49,7 @@ class Alter:
         self._fields, self._last_column_id = (*self._fields, *placed), last
         return self
 
-    def set_comment(self, name: str, doc: str | None) -> "Alter":
+    def set_comment(self, name: str, doc: str | None) -> Self:
         if all(f.name != name for f in self._fields):
             raise InvalidSchema(
                 f"there is no column {name!r}",
@@ -55,7 +60,7 @@ class Alter:
         check_doc(next(f for f in self._fields if f.name == name))
         return self
 
-    def commit(self) -> Commit:
+    def commit(self) -> R:
         if self._fields == self._before:
             raise NoChanges("the alteration changes nothing", hint="add a column before committing")
         schema = Schema(self._next_id, self._fields, self._primary_key)

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import pyarrow as pa
 
@@ -25,9 +26,20 @@ from lakebed.model.settings import parse_formats
 from lakebed.model.types import Field
 
 
+class TableOptions(TypedDict, total=False):
+    """Keyword arguments of create_table."""
+
+    partition_by: Sequence[str]
+    sort_by: Sequence[str]
+    primary_key: Sequence[str]
+    properties: Mapping[str, str] | None
+    formats: str | Sequence[str] | None
+    comment: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """Arguments of create_table besides the name and the schema."""
+    """The same, with what is left out."""
 
     partition_by: Sequence[str] = ()
     sort_by: Sequence[str] = ()

@@ -170,7 +170,7 @@ class Table:
             request=(formats,),
         )
 
-    def alter(self, **options: Unpack[CommitOptions]) -> Alter:
+    def alter(self, **options: Unpack[CommitOptions]) -> Alter[Commit]:
         """Collect schema changes; they become one commit."""
         head = self._head("alter")
         state = self._parts.catalog.state(head, head.state_id)

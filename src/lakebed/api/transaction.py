@@ -5,8 +5,9 @@ import uuid
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
+from lakebed.api.creating import NewTable, TableOptions, stage_table
 from lakebed.api.options import Options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
@@ -19,6 +20,7 @@ from lakebed.model.errors import (
     CommitUnknown,
     LakebedError,
     NoChanges,
+    TableExists,
     TableNotFound,
     TransactionClosed,
 )
@@ -62,6 +64,21 @@ class Transaction:
         state = self._parts.catalog.state(head, head.state_id)
         self._staged[key] = Staged(head, state, state)
         return TransactionTable(self._parts, key, self._staged[key], self._check_open)
+
+    def create_table(
+        self, name: str, schema: object, **options: Unpack[TableOptions]
+    ) -> TransactionTable:
+        """A table that the commit creates: from a schema text, an Arrow schema, or data."""
+        self._check_open()
+        key = parse_table_name(name)
+        require(self._parts.principal, "create", str(key))
+        if str(key) in self._staged:
+            raise TableExists(f"table {key} is in this transaction already", hint="use table()")
+        staged, rows = stage_table(self._parts, key, schema, NewTable(**options))
+        table = self.stage_new(str(key), staged)
+        if rows is not None:
+            table.append(rows)
+        return table
 
     def stage_new(self, name: str, staged: Staged) -> TransactionTable:
         """Put a table into the transaction that the commit will create."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakebed.api.alter import Alter
 from lakebed.api.parts import Parts
 from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import Staged
@@ -69,6 +70,14 @@ class TransactionTable:
     def set_formats(self, formats: str | Sequence[str]) -> None:
         self._may("alter")
         self._staged.change(SetFormats(parse_formats(formats)), "alter")
+
+    def alter(self) -> Alter[None]:
+        """Collect schema changes; its commit() makes them part of this transaction."""
+        self._may("alter")
+        schemas = [self._staged.state.schema]
+        if self._staged.create is None:
+            schemas += self._parts.outbox.ledger(self._staged.head.id).schemas()
+        return Alter(self._staged.state, schemas, self.stage_schema)
 
     def scan(self, *, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
         """What this transaction sees of the table: its base and its own writes."""

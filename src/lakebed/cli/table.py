@@ -20,9 +20,6 @@ from lakebed.model.errors import InvalidSchema, TableNotFound
 
 if TYPE_CHECKING:
     from lakebed.api.alter import Alter
-    from lakebed.api.lake import Lake
-    from lakebed.api.options import CommitOptions
-    from lakebed.model.history import Commit
 
 _FORMATS = "delta, iceberg or delta,iceberg"
 
@@ -112,20 +109,20 @@ def show_table(call: Call, name: str) -> None:
 @write_options
 @pass_call
 def alter_table(call: Call, /, name: str, **given: Any) -> None:
-    """Change a table, in one commit: its columns, or its properties and formats."""
+    """Change a table's columns, properties and formats, in one commit."""
     schema = given["columns"] or given["comments"]
-    others = given["properties"] or given["removed"] or given["formats"]
-    if not schema and not others:
+    if not (schema or given["properties"] or given["removed"] or given["formats"]):
         raise click.UsageError("give at least one change")
-    if schema and others:
-        raise click.UsageError("columns change in a commit of their own: use two commands")
-    options = take_write_options(given)
     with call.open() as lake:
-        if schema:
-            change = lake.table(name).alter(**options)
-            commit = _alter_columns(change, given["columns"], dict(given["comments"]))
-        else:
-            commit = _alter_others(lake, name, given, options)
+        with lake.transaction(**take_write_options(given)) as transaction:
+            changed = transaction.table(name)
+            if schema:
+                _alter_columns(changed.alter(), given["columns"], dict(given["comments"]))
+            if given["properties"] or given["removed"]:
+                changed.set_properties(dict(given["properties"]), removed=given["removed"])
+            if given["formats"]:
+                changed.set_formats(given["formats"])
+        commit = next(iter(transaction.commits.values()))
     answer(commit_record(commit), commit_line(commit), as_json=call.json)
 
 
@@ -188,7 +185,7 @@ def _column_line(column: dict[str, Any]) -> str:
     return f"{column['name']} {column['type']}{' not null' * column['required']}{comment}"
 
 
-def _alter_columns(change: "Alter", columns: Sequence[str], comments: dict[str, str]) -> "Commit":
+def _alter_columns(change: "Alter[None]", columns: Sequence[str], comments: dict[str, str]) -> None:
     from lakebed.model.schema_text import parse_schema
 
     for text in columns:
@@ -199,22 +196,10 @@ def _alter_columns(change: "Alter", columns: Sequence[str], comments: dict[str, 
                     hint="rows written before have no value for it; leave NOT NULL out",
                     column=field.name,
                 )
-            change.add_column(field.name, str(field.type), doc=field.doc)
+            change.add_column(field.name, field.type, doc=field.doc)
     for name, comment in comments.items():
         change.set_comment(name, comment or None)
-    return change.commit()
-
-
-def _alter_others(
-    lake: "Lake", name: str, given: dict[str, Any], options: "CommitOptions"
-) -> "Commit":
-    with lake.transaction(**options) as transaction:
-        changed = transaction.table(name)
-        if given["properties"] or given["removed"]:
-            changed.set_properties(dict(given["properties"]), removed=given["removed"])
-        if given["formats"]:
-            changed.set_formats(given["formats"])
-    return next(iter(transaction.commits.values()))
+    change.commit()
 
 
 def _confirm(question: str, *, yes: bool) -> None:

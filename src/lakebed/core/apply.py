@@ -40,6 +40,7 @@ class Effects:
     added: tuple[LiveFile, ...]
     removed: tuple[LiveFile, ...]
     outbox: tuple[tuple[str, str], ...]  # (format, kind)
+    turned_off: tuple[str, ...]  # formats whose waiting publications are forgotten
     numbers_rows: bool  # the live files get their first row ids: the upgrade to Iceberg v3
 
 
@@ -93,6 +94,7 @@ def apply(
         added=added,
         removed=tuple(removed),
         outbox=tuple((f, "start" if f in starts else "commit") for f in state.formats),
+        turned_off=tuple(f for f in before.formats if f not in state.formats) if before else (),
         numbers_rows=numbered > 0,
     )
 

@@ -263,6 +263,8 @@ def _write(tx: Tx, effects: Effects) -> None:
         attachments.put_app_transaction(
             tx, table_id, commit.app_transaction, commit.version, commit.time_ms
         )
+    for format_ in effects.turned_off:
+        outbox.forget_format(tx, table_id, format_)
     outbox.insert_outbox(tx, table_id, commit.version, effects.outbox, commit.time_ms)
     tables.advance_table(tx, effects.head)
 

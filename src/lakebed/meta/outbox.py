@@ -38,6 +38,11 @@ def take(tx: Tx, outbox_id: int) -> bool:
     return tx.run("DELETE FROM outbox WHERE outbox_id = ?", (outbox_id,)) == 1
 
 
+def forget_format(tx: Tx, table_id: TableId, format_: str) -> None:
+    """What waits of a format that is turned off, stopped or not, is never published."""
+    tx.run("DELETE FROM outbox WHERE table_id = ? AND format = ?", (table_id, format_))
+
+
 def record_failure(tx: Tx, outbox_id: int, *, code: str, message: str, next_ms: int) -> None:
     tx.run(
         "UPDATE outbox SET attempts = attempts + 1, next_ms = ?, error_code = ?, error = ?"

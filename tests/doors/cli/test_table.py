@@ -137,23 +137,24 @@ def test_add_column_is_one_commit_and_old_rows_read_null(orders: Lakebed) -> Non
     ]
 
 
-def test_properties_and_formats_change_in_one_commit(orders: Lakebed) -> None:
+def test_columns_properties_and_formats_change_in_one_commit(orders: Lakebed) -> None:
     orders.ok("table", "alter", "sales.orders", "--set", "team=a", "--set", "x=y")
 
     commit = orders.json(
-        "table", "alter", "sales.orders", "--unset", "x", "--set", "team=b", "--formats", "delta"
+        *("table", "alter", "sales.orders", "--add-column", "deep struct<`a b`: int>"),
+        *("--unset", "x", "--set", "team=b", "--formats", "delta"),
     )
 
     shown = orders.json("table", "show", "sales.orders")
     assert commit["version"] == shown["version"] == 3
     assert (shown["properties"], shown["formats"]) == ({"team": "b"}, ["delta"])
+    assert shown["columns"][-1]["name"] == "deep"
 
 
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
     [
         ([], 64),
-        (["--add-column", "x int", "--set", "a=b"], 64),
         (["--set", "a"], 64),
         (["--add-column", "x int not null"], 1),
         (["--add-column", "NAME string"], 1),

@@ -158,10 +158,11 @@ def _transaction_of(data: bytes) -> str | None:
 def _foreign(storage: Storage, view: VersionView, path: str) -> ForeignCommit:
     whole, version = f"{view.head.location}/{path}", view.commit.version
     theirs = [v for v in log_versions(storage, view.head.location) if v >= version]
-    later = f" and {len(theirs) - 1} later versions" if len(theirs) > 1 else ""
+    others = f" and {len(theirs) - 1} later versions in the log were"
+    these = f"{whole!r}{others if len(theirs) > 1 else ' was'}"
     return ForeignCommit(
-        f"{whole!r}{later} in the log were not written by this lake: version {version} of"
-        f" {view.head.name} cannot be published to Delta",
+        f"{these} not written by this lake: version {version} of {view.head.name}"
+        " cannot be published to Delta",
         hint="look at what stands there; save copies elsewhere and remove them from the log, then"
         " run `lakebed publish`. Or publish the table as Iceberg alone (formats=['iceberg']).",
         path=whole,

@@ -1,0 +1,67 @@
+"""Transactions that create and alter tables; formats turned off with publications waiting."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+import lakebed
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> lakebed.Lake:
+    return lakebed.open(tmp_path / "lake", create=True)
+
+
+def test_tables_are_created_filled_and_altered_in_one_commit(lake: lakebed.Lake) -> None:
+    orders = lake.create_table("s.orders", "id long")
+
+    with lake.transaction(message="all at once") as tx:
+        tx.create_table("s.lines", "id long, item string").append([{"id": 1, "item": "tea"}])
+        tx.create_table("s.people", [{"name": "Ada"}])
+        tx.table("s.orders").alter().add_column("note", "string").commit()
+        tx.table("s.orders").append([{"id": 1, "note": "first"}])
+
+    assert {name: c.version for name, c in tx.commits.items()} == {
+        "s.orders": 1,
+        "s.lines": 0,
+        "s.people": 0,
+    }
+    assert len({c.transaction_id for c in tx.commits.values()}) == 1
+    assert orders.to_arrow().to_pylist() == [{"id": 1, "note": "first"}]
+    assert lake.table("s.lines").to_arrow().num_rows == 1
+    assert DeltaTable(orders.location).to_pyarrow_table().to_pylist() == [
+        {"id": 1, "note": "first"}
+    ]
+    assert lake.check().clean
+
+
+def test_a_transaction_that_fails_creates_no_table(lake: lakebed.Lake) -> None:
+    tx = lake.transaction()
+    tx.create_table("s.a", "id long").append([{"id": 1}])
+    second = tx.create_table("s.b", "id long")
+    with pytest.raises(lakebed.SchemaMismatch), tx:
+        second.append([{"id": "one"}])
+
+    assert lake.tables() == []
+    assert list(Path(lake.warehouse.removeprefix("file://")).rglob("*.parquet")) == []
+
+
+def test_turning_a_format_off_forgets_what_was_stopped(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", "id long")
+    foreign = Path(table.location) / "_delta_log" / f"{1:020}.json"
+    foreign.write_text("{}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not table.append([{"id": 1}]).published
+    assert lake.status().stopped
+
+    table.set_formats("iceberg")
+
+    assert not lake.status().stopped
+    assert lake.check().clean
+    assert foreign.read_text() == "{}"
+    foreign.unlink()
+    table.set_formats("delta,iceberg")
+    assert DeltaTable(table.location).to_pyarrow_table().num_rows == 1
