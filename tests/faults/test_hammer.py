@@ -1,8 +1,10 @@
 """Processes write to one lake at once, killed or left alone: nothing is lost or doubled."""
 
 import json
+import multiprocessing
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -12,6 +14,7 @@ from tests.faults.driver import SCHEMA
 from tests.faults.hammer import WORKERS
 from tests.faults.hammer import rows as batch_rows
 from tests.faults.health import assert_healthy, lake_ids
+from tests.faults.queueing import open_store, write_for_a_while
 
 SECONDS = 7.0
 
@@ -55,6 +58,27 @@ def test_left_alone_every_process_makes_progress_and_none_waits_long(
     with place.open() as lake:
         pairs = [b for b, pair in run.acknowledged.items() if pair]
         assert_healthy(lake, {"a.left": ids(set(run.acknowledged)), "a.right": ids(set(pairs))})
+
+
+def test_writers_of_many_processes_are_served_in_turn(tmp_path: Path) -> None:
+    """Left to SQLite's own waiting, some of these make one write and some a thousand."""
+    path, writers, seconds = tmp_path / "test.db", 5, 2.0
+    path.touch()
+    store = open_store(str(path))
+    with store.write() as tx:
+        tx.run("CREATE TABLE note (number BIGINT)")
+        tx.run("INSERT INTO note VALUES (0)")
+
+    with multiprocessing.get_context("spawn").Pool(writers) as pool:
+        jobs = [(str(path), time.monotonic() + 3, seconds)] * writers
+        waits = pool.starmap(write_for_a_while, jobs, chunksize=1)
+
+    with store.read() as tx:
+        assert tx.one("SELECT number FROM note") == (sum(map(len, waits)),)
+    store.close()
+    counts = sorted(map(len, waits))
+    assert counts[0] >= counts[-1] / 3, counts
+    assert max(map(max, waits)) <= seconds / 2, counts
 
 
 def hammer(place: Place, folder: Path, *, seed: str) -> Run:

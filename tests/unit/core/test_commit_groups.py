@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import lakebed
+from lakebed.api.creating import NewTable, stage_table
 from lakebed.meta.dialect import Connection
 from lakebed.meta.store import Store
+from lakebed.model.names import parse_table_name
 
 SCHEMA = "id long not null"
 Job = Callable[[], object]
@@ -66,6 +68,23 @@ def test_a_refused_member_leaves_no_row_behind(lake: lakebed.Lake) -> None:
     assert sorted(type(o).__name__ for o in outcomes[2:]) == ["Table", "TableExists"]
     assert lake.tables() == ["a.t", "a.u", "b.new"]
     assert ids(lake) == [1, 1]
+    assert lake.check().clean
+
+
+def test_what_a_conflicting_member_had_written_is_undone(lake: lakebed.Lake) -> None:
+    """It makes a namespace and a table before its other table turns out to be in conflict."""
+    late = lake.transaction()
+    staged, _ = stage_table(lake._parts, parse_table_name("b.new"), SCHEMA, NewTable())
+    late.stage_new("b.new", staged).append(rows(1))
+    late.table("a.t").overwrite(rows(99))
+    lake.table("a.t").overwrite(rows(0))
+
+    outcomes = together(lake, [late.commit, lambda: lake.table("a.t").append(rows(1))])
+
+    assert isinstance(outcomes[0], lakebed.CommitConflict)
+    assert outcomes[1].version == 2
+    assert (lake.tables(), lake.namespaces()) == (["a.t", "a.u"], ["a"])
+    assert lake.create_table("b.new", SCHEMA).version == 0
     assert lake.check().clean
 
 
