@@ -287,3 +287,24 @@ def test_files_that_cannot_be_purged_are_told_and_tried_again(
 
 def table_folder(place: Place) -> str:
     return str(place.warehouse / "a" / "t")
+
+
+def test_who_publishes_a_version_second_records_nothing(lake: lakebed.Lake) -> None:
+    """The lock of a table keeps two apart; should it fail, the row is taken by one of them."""
+    with disk_full("/"), pytest.warns(lakebed.PublishWarning):
+        lake.table("a.t").append(rows(1))
+    outbox, publisher = lake._parts.outbox, DeltaPublisher(lake._parts.storage, setting)
+    row = next(r for r in outbox.all_pending()[0] if r.format == "delta")
+    ledger = outbox.ledger(row.table_id)
+    first, second = (publisher.publish(ledger, ledger.view(row.version), "commit") for _ in "ab")
+
+    outbox.finish(row, first.publications)
+    outbox.finish(row, second.publications, follow_up=["checkpoint"])
+
+    assert first == second
+    assert [r.format for r in outbox.all_pending()[0]] == ["iceberg"]
+    assert_healthy(lake, {"a.t": [0, 1]})
+
+
+def setting(name: str, properties: object) -> int:
+    return 10
