@@ -16,40 +16,30 @@ from lakebed.model.types import Field, Type
 R = TypeVar("R")
 
 
-class Alter(Generic[R]):
-    """`table.alter().add_column("note", "string").commit()`; in a transaction commit() stages."""
+class Draft:
+    """A schema while it is changed; `schemas` are all the table ever had."""
 
-    def __init__(
-        self,
-        state: TableState,
-        schemas: list[Schema],
-        commit: Callable[[SetSchema], R],
-    ) -> None:
+    def __init__(self, state: TableState, schemas: list[Schema]) -> None:
         self._fields = self._before = state.schema.fields
         self._primary_key = state.schema.primary_key
         self._last_column_id = state.last_column_id
         self._next_id = SchemaId(max(s.id for s in schemas) + 1)
         self._taken = frozenset(f.physical.casefold() for s in schemas for f in s.fields)
-        self._commit = commit
 
-    def add_column(self, name: str, kind: str | Type, *, doc: str | None = None) -> Self:
-        """A new column at the end; rows written before read NULL there."""
+    def add_column(self, name: str, kind: Type, doc: str | None) -> None:
         check_column_name(name)
-        added = Field(
-            FieldId(0), name, parse_type(kind) if isinstance(kind, str) else kind, False, doc
-        )
         if any(f.name.casefold() == name.casefold() for f in self._fields):
             raise InvalidSchema(
                 f"there is a column {name!r} already",
                 hint="names may not differ in case only; choose another",
                 column=name,
             )
+        added = Field(FieldId(0), name, kind, False, doc)
         taken = self._taken | {f.physical.casefold() for f in self._fields}
         placed, last = assign_ids((added,), last_column_id=self._last_column_id, taken=taken)
         self._fields, self._last_column_id = (*self._fields, *placed), last
-        return self
 
-    def set_comment(self, name: str, doc: str | None) -> Self:
+    def set_comment(self, name: str, doc: str | None) -> None:
         if all(f.name != name for f in self._fields):
             raise InvalidSchema(
                 f"there is no column {name!r}",
@@ -58,10 +48,45 @@ class Alter(Generic[R]):
             )
         self._fields = tuple(replace(f, doc=doc) if f.name == name else f for f in self._fields)
         check_doc(next(f for f in self._fields if f.name == name))
-        return self
 
-    def commit(self) -> R:
+    def change(self) -> SetSchema:
         if self._fields == self._before:
             raise NoChanges("the alteration changes nothing", hint="add a column before committing")
         schema = Schema(self._next_id, self._fields, self._primary_key)
-        return self._commit(SetSchema(schema, self._last_column_id))
+        return SetSchema(schema, self._last_column_id)
+
+
+Step = Callable[[Draft], None]
+
+
+class Alter(Generic[R]):
+    """`table.alter().add_column("note", "string").commit()`; in a transaction commit() stages.
+
+    Steps are tried at once, so that errors come early, and taken again on the schema that the
+    commit finds: two alterations made at the same time both count.
+    """
+
+    def __init__(self, draft: Draft, commit: Callable[[list[Step], list[str]], R]) -> None:
+        self._draft = draft
+        self._commit = commit
+        self._steps: list[Step] = []
+        self._words: list[str] = []
+
+    def add_column(self, name: str, kind: str | Type, *, doc: str | None = None) -> Self:
+        """A new column at the end; rows written before read NULL there."""
+        parsed = parse_type(kind) if isinstance(kind, str) else kind
+        words = f"add {name} {parsed} {doc}"
+        return self._step(lambda draft: draft.add_column(name, parsed, doc), words)
+
+    def set_comment(self, name: str, doc: str | None) -> Self:
+        return self._step(lambda draft: draft.set_comment(name, doc), f"comment {name} {doc}")
+
+    def commit(self) -> R:
+        self._draft.change()
+        return self._commit(self._steps, self._words)
+
+    def _step(self, step: Step, words: str) -> Self:
+        step(self._draft)
+        self._steps.append(step)
+        self._words.append(words)
+        return self

@@ -26,6 +26,7 @@ class Staged:
     removed: dict[FileId, LiveFile] = field(default_factory=dict)
     reads: list[Predicate] = field(default_factory=list)
     metadata: list[Change] = field(default_factory=list)
+    scanned: bool = False  # the transaction has read it
 
     @property
     def appended(self) -> list[DataFile]:

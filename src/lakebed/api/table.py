@@ -7,7 +7,7 @@ from typing import TypeVar, Unpack
 
 import pyarrow as pa
 
-from lakebed.api.alter import Alter
+from lakebed.api.alter import Alter, Draft, Step
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
@@ -22,7 +22,6 @@ from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
 from lakebed.engines.arrow.types import arrow_type, to_arrow
-from lakebed.model.changes import SetSchema
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import Commit, TableHead, TableState
@@ -174,11 +173,8 @@ class Table:
         """Collect schema changes; they become one commit."""
         head = self._head("alter")
         state = self._parts.catalog.state(head, head.state_id)
-        return Alter(
-            state,
-            self._parts.outbox.ledger(self._id).schemas(),
-            lambda change: self._alter(change, options),
-        )
+        draft = Draft(state, self._parts.outbox.ledger(self._id).schemas())
+        return Alter(draft, lambda steps, words: self._alter(steps, words, options))
 
     def scan(
         self,
@@ -265,13 +261,13 @@ class Table:
             predicate=predicate,
         )
 
-    def _alter(self, change: SetSchema, options: CommitOptions) -> Commit:
+    def _alter(self, steps: list[Step], words: list[str], options: CommitOptions) -> Commit:
         return self._write(
             "alter",
             options,
             prepare=lambda _: None,
-            stage=lambda table, _: table.stage_schema(change),
-            request=(change,),
+            stage=lambda table, _: table.stage_steps(steps),
+            request=tuple(words),
         )
 
     def _write(

@@ -145,7 +145,7 @@ class Transaction:
                 "the transaction changes nothing", hint="append to a table before committing"
             )
         serializable = self._isolation(changed) == "serializable"
-        read = [s for s in self._staged.values() if not s.operations and s.live is not None]
+        read = [s for s in self._staged.values() if s.scanned and s.create is None]
         return Proposal(
             transaction_id=str(uuid.uuid4()),
             author=self._options.author,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakebed.api.alter import Alter
+from lakebed.api.alter import Alter, Draft, Step
 from lakebed.api.parts import Parts
 from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import Staged
@@ -11,7 +11,7 @@ from lakebed.api.writing import write_files
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, whole_files
 from lakebed.model.binding import bind
-from lakebed.model.changes import AppendFiles, SetFormats, SetProperties, SetSchema
+from lakebed.model.changes import AppendFiles, SetFormats, SetProperties
 from lakebed.model.errors import InvalidInput, NoChanges, UnsupportedFeature
 from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import LiveFile
@@ -74,15 +74,13 @@ class TransactionTable:
     def alter(self) -> Alter[None]:
         """Collect schema changes; its commit() makes them part of this transaction."""
         self._may("alter")
-        schemas = [self._staged.state.schema]
-        if self._staged.create is None:
-            schemas += self._parts.outbox.ledger(self._staged.head.id).schemas()
-        return Alter(self._staged.state, schemas, self.stage_schema)
+        return Alter(self._draft(), lambda steps, _: self.stage_steps(steps))
 
     def scan(self, *, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
         """What this transaction sees of the table: its base and its own writes."""
         self._check_open()
         wanted, predicate = to_columns(columns), to_predicate(where)
+        self._staged.scanned = True
         return Scan(self._parts, None, lambda: self._plan(wanted, predicate))
 
     def prepare_append(self, rows: object) -> AppendFiles:
@@ -121,9 +119,18 @@ class TransactionTable:
         self._staged.remove(old, reads)
         self._staged.append(overwrite.files, "overwrite")
 
-    def stage_schema(self, change: SetSchema) -> None:
+    def stage_steps(self, steps: list[Step]) -> None:
         self._may("alter")
-        self._staged.change(change, "alter")
+        draft = self._draft()
+        for step in steps:
+            step(draft)
+        self._staged.change(draft.change(), "alter")
+
+    def _draft(self) -> Draft:
+        schemas = [self._staged.state.schema]
+        if self._staged.create is None:
+            schemas += self._parts.outbox.ledger(self._staged.head.id).schemas()
+        return Draft(self._staged.state, schemas)
 
     def _may(self, action: str) -> None:
         self._check_open()

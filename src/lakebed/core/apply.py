@@ -61,7 +61,7 @@ def apply(
     upgraded = before is not None and before.iceberg_version < 3 <= state.iceberg_version
     numbered = head.live_rows - _rows(removed) if upgraded else 0
     snapshot = None
-    if new_files or removed or ((ICEBERG in starts or upgraded) and head.live_files):
+    if new_files or removed or ((ICEBERG in starts or upgraded) and _has_shown(head)):
         snapshot = _snapshot(
             proposal,
             head,
@@ -104,6 +104,11 @@ def _created(ours: TableChanges) -> TableState:
     first = first_state(create)
     # A table created with data has one state: the one its first files leave behind.
     return replace(next_state(first, ours.changes), id=first.id)
+
+
+def _has_shown(head: TableHead) -> bool:
+    """Files to show, or an earlier snapshot that must not be taken for the newest."""
+    return head.live_files > 0 or head.snapshot_id is not None
 
 
 def _starts(ours: TableChanges, before: TableState | None, state: TableState) -> frozenset[str]:

@@ -27,7 +27,14 @@ from lakebed.core.ledger import typing_of
 from lakebed.core.naming import place_table
 from lakebed.meta import attachments, commits, files, outbox, tables
 from lakebed.meta.store import Store, Tx
-from lakebed.model.changes import CreateTable, Proposal, RemoveFiles, TableChanges
+from lakebed.model.changes import (
+    AppendFiles,
+    CreateTable,
+    Proposal,
+    RemoveFiles,
+    SetSchema,
+    TableChanges,
+)
 from lakebed.model.errors import CommitUnknown, DatabaseLocked, LakebedError, TableNotFound
 from lakebed.model.files import LiveFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
@@ -197,13 +204,19 @@ def _look(tx: Tx, proposal: Proposal, ours: TableChanges) -> tuple[TableHead, Ta
         raise TableNotFound("the table was dropped", hint="open it again by its name")
     state = tables.get_state(tx, head.id, head.state_id)
     assert ours.base is not None
-    if head.version > ours.base:
+    if head.version > ours.base or _written_otherwise(ours, state):
         clash = _clash(tx, proposal, ours, head, state)
         if clash is not None:
             raise _Refused(
                 Conflict(str(head.name), ours.base, clash.with_version, head.version, clash.reason)
             )
     return head, state
+
+
+def _written_otherwise(ours: TableChanges, state: TableState) -> bool:
+    """Were files written under another schema than the table has now, or gets by this commit?"""
+    known = {c.schema.id for c in ours.changes if isinstance(c, SetSchema)} | {state.schema.id}
+    return any(c.schema_id not in known for c in ours.changes if isinstance(c, AppendFiles))
 
 
 def _clash(

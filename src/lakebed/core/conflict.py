@@ -52,11 +52,13 @@ def find_clash(
     changes_metadata = any(
         isinstance(c, SetSchema | SetProperties | SetFormats) for c in ours.changes
     )
+    if not _still_fits(ours, schemas, state.schema):
+        changed = [theirs.version for theirs in since if theirs.metadata_changed]
+        newest = max(changed, default=ours.base or Version(0))
+        return Clash(newest, "the schema changed and the new files do not fit it")
     for theirs in since:
         if theirs.metadata_changed and changes_metadata:
             return Clash(theirs.version, "both change the table's metadata")
-        if theirs.metadata_changed and not _still_fits(ours, schemas, state.schema):
-            return Clash(theirs.version, "the schema changed and the new files do not fit it")
         if removes & theirs.removed:
             return Clash(theirs.version, "both remove the same data file")
         if (serializable or not theirs.blind_append) and _touches(
@@ -68,7 +70,9 @@ def find_clash(
 
 def _still_fits(ours: TableChanges, schemas: dict[SchemaId, Schema], current: Schema) -> bool:
     return all(
-        files_fit(schemas[c.schema_id], current) for c in ours.changes if isinstance(c, AppendFiles)
+        files_fit(schemas[c.schema_id], current)
+        for c in ours.changes
+        if isinstance(c, AppendFiles) and c.schema_id in schemas
     )
 
 

@@ -118,11 +118,12 @@ class Drainer:
         return bool(written.follow_up)
 
     def _purge(self, row: OutboxRow, ledger: Ledger) -> None:
-        head = ledger.head()
-        if head is not None:
-            self._storage.delete_folder(head.location)
-        crash_point("purge_after_files")
-        self._outbox.forget(row.table_id)
+        with self._outbox.checkpointing(row.table_id):  # none may be written after this
+            head = ledger.head()
+            if head is not None:
+                self._storage.delete_folder(head.location)
+            crash_point("purge_after_files")
+            self._outbox.forget(row.table_id)
 
     def _wait_ms(self, row: OutboxRow) -> int:
         first_s = float(self._setting("publish.retry.base-s"))

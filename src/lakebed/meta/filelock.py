@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,53 +19,49 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class FileLock:
-    """Waiters are served about in order: the kernel queues them, nobody polls."""
+    """Waiters are served about in order, and nobody polls.
+
+    The kernel wakes those who wait, but whoever gave the lock back may take it again before they
+    run. So one of them waits with a second lock in hand, which the others need before the first:
+    who comes back finds it taken, and queues.
+    """
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
         self._path = path
+        self._next = path.with_name(path.name + ".next")
         self._timeout_s = timeout_s
         self._mutex = threading.Lock()
 
     @contextmanager
     def held(self) -> Iterator[None]:
+        give_up = time.monotonic() + self._timeout_s
         if not self._mutex.acquire(timeout=self._timeout_s):
             raise self._late()
         try:
-            descriptor = self._open()
-            try:
-                self._lock(descriptor)
+            with _opened(self._path) as turn:
+                with _opened(self._next) as next_:
+                    self._lock(next_, give_up)
+                    self._lock(turn, give_up)
                 yield
-            finally:
-                os.close(descriptor)  # gives the lock back
         finally:
             self._mutex.release()
 
-    def _open(self) -> int:
-        try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-        except OSError as error:
-            kind = StorageReadOnly if error.errno in _READ_ONLY else DatabaseUnavailable
-            raise kind(
-                f"the lock file {self._path} cannot be opened: {error.strerror}",
-                hint="the lake's folder must exist and be writable",
-            ) from error
-
-    def _lock(self, descriptor: int) -> None:
+    def _lock(self, descriptor: int, give_up: float) -> None:
         if fcntl is None:
             _lock_windows(descriptor)
             return
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._wait(descriptor)
+            self._wait(descriptor, give_up)
 
-    def _wait(self, descriptor: int) -> None:
+    def _wait(self, descriptor: int, give_up: float) -> None:
         # flock has no time-out: a thread waits in the kernel's queue on a descriptor of its own.
         waiting = os.dup(descriptor)
         state = _Waiter(waiting)
         thread = threading.Thread(target=state.run, name="lakebed-lock", daemon=True)
         thread.start()
-        if not state.done.wait(self._timeout_s) and state.give_up():
+        if not state.done.wait(max(0.0, give_up - time.monotonic())) and state.give_up():
             raise self._late()
 
     def _late(self) -> DatabaseLocked:
@@ -72,6 +69,29 @@ class FileLock:
             f"the lake's write lock was not free within {self._timeout_s:g} s",
             hint="another process is writing; try again or raise database.timeout-s",
         )
+
+
+def _unlock(descriptor: int) -> None:
+    """Closing would not do: a process forked meanwhile has the descriptor too, and the lock."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Closing it gives the lock back."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    except OSError as error:
+        kind = StorageReadOnly if error.errno in _READ_ONLY else DatabaseUnavailable
+        raise kind(
+            f"the lock file {path} cannot be opened: {error.strerror}",
+            hint="the lake's folder must exist and be writable",
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class _Waiter:

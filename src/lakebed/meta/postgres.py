@@ -1,5 +1,6 @@
 """PostgreSQL 15 and later: one lake per schema of a database."""
 
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from lakebed.model.errors import (
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}")
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^@\s]*@|(password=)\S+")
 _OLDEST = 150000
+_INHERITED: list[Connection] = []  # by a fork: never used, never closed
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -64,6 +66,7 @@ class PostgresDialect:
         self._named: dict[str, threading.Lock] = {}
         self._mutex = threading.Lock()
         self._lockers: list[Connection] = []
+        self._pid = os.getpid()
 
     def connect(self) -> Connection:
         connection = psycopg.connect(
@@ -132,7 +135,11 @@ class PostgresDialect:
                 f"PostgreSQL cannot be reached: {text}",
                 hint="check that the server runs and that the URL is right",
             )
-        return DatabaseError(f"PostgreSQL: {text}", hint="check the rights of the database user")
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return DatabaseError(
+                f"PostgreSQL: {text}", hint="the database user needs rights on the lake's schema"
+            )
+        return DatabaseError(f"PostgreSQL: {text}", hint="the server's message says what is wrong")
 
     def close(self) -> None:
         with self._mutex:
@@ -166,6 +173,10 @@ class PostgresDialect:
     def _locked(self, key: tuple[str]) -> Connection:
         """A connection that holds an advisory lock; an idle one lost meanwhile is replaced."""
         with self._mutex:
+            if self._pid != os.getpid():
+                # The locks of inherited sessions are the parent's; closing them would end those.
+                _INHERITED.extend(self._lockers)
+                self._lockers, self._pid = [], os.getpid()
             idle = self._lockers.pop() if self._lockers else None
         if idle is not None:
             try:

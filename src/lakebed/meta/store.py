@@ -13,6 +13,7 @@ from lakebed.model.errors import CommitUnknown, DatabaseLocked, DatabaseUnavaila
 _log = logging.getLogger("lakebed.meta")
 T = TypeVar("T")
 _KEPT_MOST = 4096
+_INHERITED: list[object] = []
 
 
 class Tx:
@@ -200,7 +201,9 @@ class Store:
     def _take_idle(self) -> Connection | None:
         with self._mutex:
             if self._pid != os.getpid():
-                # A forked child must never use, nor close, its parent's connections.
+                # A forked child must never use, nor close, its parent's connections: closing one,
+                # even by forgetting it, would end the parent's session.
+                _INHERITED.extend(self._idle)
                 self._idle, self._pid = [], os.getpid()
             return self._idle.pop() if self._idle else None
 

@@ -175,21 +175,34 @@ def insert_state(tx: Tx, table_id: TableId, state: TableState) -> None:
 
 
 _KEEP_SCHEMA = (
-    "INSERT INTO table_schemas (table_id, schema_id, body) VALUES (?, ?, ?)"
-    " ON CONFLICT (table_id, schema_id) DO NOTHING"
+    (
+        "INSERT INTO table_schemas (table_id, schema_id, body) VALUES (?, ?, ?)"
+        " ON CONFLICT (table_id, schema_id) DO NOTHING"
+    ),
+    "SELECT body FROM table_schemas WHERE table_id = ? AND schema_id = ?",
 )
 _KEEP_SPEC = (
-    "INSERT INTO partition_specs (table_id, spec_id, body) VALUES (?, ?, ?)"
-    " ON CONFLICT (table_id, spec_id) DO NOTHING"
+    (
+        "INSERT INTO partition_specs (table_id, spec_id, body) VALUES (?, ?, ?)"
+        " ON CONFLICT (table_id, spec_id) DO NOTHING"
+    ),
+    "SELECT body FROM partition_specs WHERE table_id = ? AND spec_id = ?",
 )
 _KEEP_ORDER = (
-    "INSERT INTO sort_orders (table_id, sort_order_id, body) VALUES (?, ?, ?)"
-    " ON CONFLICT (table_id, sort_order_id) DO NOTHING"
+    (
+        "INSERT INTO sort_orders (table_id, sort_order_id, body) VALUES (?, ?, ?)"
+        " ON CONFLICT (table_id, sort_order_id) DO NOTHING"
+    ),
+    "SELECT body FROM sort_orders WHERE table_id = ? AND sort_order_id = ?",
 )
 
 
-def _keep(tx: Tx, sql: str, table_id: TableId, number: int, record: object) -> None:
-    tx.run(sql, (table_id, number, orjson.dumps(record).decode()))
+def _keep(tx: Tx, kind: tuple[str, str], table_id: TableId, number: int, record: object) -> None:
+    insert, select = kind
+    body = orjson.dumps(record).decode()
+    if tx.run(insert, (table_id, number, body)) == 0:
+        found = tx.one(select, (table_id, number))
+        assert found is not None and found[0] == body, f"{number} means something else already"
 
 
 def get_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:

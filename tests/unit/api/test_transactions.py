@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
 
 import lakebed
 
@@ -65,3 +66,45 @@ def test_turning_a_format_off_forgets_what_was_stopped(lake: lakebed.Lake) -> No
     foreign.unlink()
     table.set_formats("delta,iceberg")
     assert DeltaTable(table.location).to_pyarrow_table().num_rows == 1
+
+
+def test_two_alterations_made_at_the_same_time_both_count(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", "id long")
+    first = table.alter().add_column("x", "string")
+    second = table.alter().add_column("y", "long")
+
+    first.commit()
+    second.commit()
+
+    assert [f.name for f in table.schema.fields] == ["id", "x", "y"]
+    assert len({f.id for f in table.schema.fields}) == 3
+    with pytest.raises(lakebed.InvalidInput):
+        table.alter().add_column("X", "int")
+
+
+def test_what_is_read_and_then_written_is_checked_when_serializable(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", [{"n": 1}])
+    one, two = (lake.transaction(isolation="serializable") for _ in range(2))
+    for tx in (one, two):
+        seen = tx.table("s.t").scan().to_arrow().num_rows
+        tx.table("s.t").append([{"n": seen + 1}])
+
+    one.commit()
+    with pytest.raises(lakebed.CommitConflict):
+        two.commit()
+
+    assert sorted(table.to_arrow()["n"].to_pylist()) == [1, 2]
+
+
+def test_iceberg_turned_on_after_the_table_was_emptied_shows_nothing(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", [{"id": 1}, {"id": 2}])
+    table.set_formats("delta")
+    table.overwrite([])
+
+    table.set_formats("delta,iceberg")
+
+    assert StaticTable.from_metadata(table.location).scan().to_arrow().num_rows == 0
+    table.append([{"id": 9}])
+    rows = StaticTable.from_metadata(table.location).scan().to_arrow()["id"].to_pylist()
+    assert rows == [9]
+    assert lake.check().clean
