@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -63,6 +62,8 @@ def test_left_alone_every_process_makes_progress_and_none_waits_long(
 def test_writers_of_many_processes_are_served_in_turn(tmp_path: Path) -> None:
     """Left to SQLite's own waiting, some of these make one write and some a thousand."""
     path, writers, seconds = tmp_path / "test.db", 5, 2.0
+    ready = tmp_path / "ready"
+    ready.mkdir()
     path.touch()
     store = open_store(str(path))
     with store.write() as tx:
@@ -70,7 +71,7 @@ def test_writers_of_many_processes_are_served_in_turn(tmp_path: Path) -> None:
         tx.run("INSERT INTO note VALUES (0)")
 
     with multiprocessing.get_context("spawn").Pool(writers) as pool:
-        jobs = [(str(path), time.monotonic() + 3, seconds)] * writers
+        jobs = [(str(path), str(ready), writers, seconds)] * writers
         waits = pool.starmap(write_for_a_while, jobs, chunksize=1)
 
     with store.read() as tx:
