@@ -30,6 +30,7 @@ from lakebed.model.errors import (
 from tests.faults.conftest import REPO, Place
 from tests.faults.driver import SCHEMA, rows
 from tests.faults.health import assert_healthy, lake_ids
+from tests.faults.opening import PROCESSES, TIMES
 
 NEXT = Migration(2, "next", "ALTER TABLE lake ADD COLUMN note TEXT; CREATE TABLE later (n {blob})")
 
@@ -358,30 +359,20 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     assert (caught.value.code, bool(caught.value.hint)) == ("INVALID_URI", True)
 
 
-def test_many_processes_create_and_use_one_lake_at_once(place: Place) -> None:
-    code = (
-        "import sys, lakebed\n"
-        "lake = lakebed.open(sys.argv[1], create=True, warehouse=sys.argv[2] or None)\n"
-        "try: lake.create_table('a.t', 'id long not null, word string')\n"
-        "except lakebed.TableExists: pass\n"
-        "assert lake.table('a.t').append([{'id': int(sys.argv[3]), 'word': 'w'}]).published\n"
-        "lake.close()\n"
-    )
-    warehouse = "" if place.kind == "sqlite" else str(place.warehouse)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, place.uri, warehouse, str(n)],
-            cwd=REPO,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(6)
-    ]
-    errors = [process.communicate(timeout=100)[1] for process in started]
+def test_many_processes_create_and_use_one_lake_at_once(place: Place, tmp_path: Path) -> None:
+    sqlite = place.kind == "sqlite"
+    uris = [str(tmp_path / f"lake{n}") for n in range(8)] if sqlite else [place.uri]
+    warehouse = "" if sqlite else str(place.warehouse)
+    command = [sys.executable, "-m", "tests.faults.opening", warehouse, *uris]
 
-    assert [p.returncode for p in started] == [0] * 6, errors
-    with place.open() as lake:
-        assert_healthy(lake, {"a.t": list(range(6))})
+    done = subprocess.run(
+        command, cwd=REPO, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    for uri in uris:
+        with lakebed.open(uri) as lake:
+            assert_healthy(lake, {"a.t": list(range(PROCESSES * TIMES))})
 
 
 def append_until_full(table: lakebed.Table) -> tuple[list[int], LakebedError | None]:

@@ -1,9 +1,11 @@
 """SQLite: the embedded default. WAL, synchronous=FULL; writers queue on a lock file."""
 
 import os
+import random
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -69,12 +71,25 @@ class SqliteDialect:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             if self.path is not None:
-                connection.execute("PRAGMA journal_mode = WAL")
+                self._use_wal(connection)
                 connection.file = _identity(self.path)
         except BaseException:
             connection.close()
             raise
         return cast(Connection, connection)  # sqlite3 takes more kinds of parameters
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """A new file is switched once; SQLite does not wait when two try that in one moment."""
+        give_up = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() >= give_up:
+                    raise
+            time.sleep(random.uniform(0.001, 0.02))
 
     def keep_copy(self, suffix: str) -> Path | None:
         """A copy of the database beside it, whole even while others write."""
