@@ -42,5 +42,6 @@ if __name__ == "__main__":
     for uri in sys.argv[2:]:
         moment = time.monotonic() + 0.05
         children = [start(uri, sys.argv[1], n, moment) for n in range(PROCESSES)]
-        if any([os.waitpid(child, 0)[1] for child in children]):
+        codes = [os.waitpid(child, 0)[1] for child in children]
+        if any(codes):
             sys.exit(1)
