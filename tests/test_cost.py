@@ -139,3 +139,27 @@ def test_a_commit_costs_the_same_beside_a_thousand_files(tmp_path: Path, counts:
 
     assert lake.table("s.large").row_count == 1009
     _within(*means)
+
+
+@pytest.mark.slow
+def test_a_commit_costs_the_same_after_many_schema_changes(tmp_path: Path, counts: Counts) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    table = lake.create_table("s.t", SCHEMA)
+    means = []
+    for changes in (5, 60):
+        for number in range(changes):
+            table.alter().set_comment("name", f"{changes} {number}").commit()
+        for _ in range(20):  # the newest publications are those of appends again
+            table.append(ROW)
+        assert lake._parts.worker.wait(60)
+        counts.marks.clear()
+        counts.mark()
+        for _ in range(9):
+            table.append(ROW)
+            counts.mark()
+        means.append(counts.mean(0, 9))
+        table.overwrite(ROW)
+
+    assert means[1]["statements"] <= means[0]["statements"] * MOST
+    # Snapshots of the first round are listed in the second one's metadata.
+    assert means[1]["bytes"] <= means[0]["bytes"] * 2

@@ -11,7 +11,7 @@ from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.names import check_column_name
 from lakebed.model.schema import Schema, assign_ids, check_doc
 from lakebed.model.schema_text import parse_type
-from lakebed.model.types import Field, Type
+from lakebed.model.types import Field, Type, is_type
 
 R = TypeVar("R")
 
@@ -59,6 +59,12 @@ class Draft:
 Step = Callable[[Draft], None]
 
 
+def _checked(kind: Type) -> Type:
+    if not is_type(kind):
+        raise InvalidSchema(f"{kind!r} is not a type", hint="write it as text: 'decimal(10,2)'")
+    return kind
+
+
 class Alter(Generic[R]):
     """`table.alter().add_column("note", "string").commit()`; in a transaction commit() stages.
 
@@ -74,7 +80,7 @@ class Alter(Generic[R]):
 
     def add_column(self, name: str, kind: str | Type, *, doc: str | None = None) -> Self:
         """A new column at the end; rows written before read NULL there."""
-        parsed = parse_type(kind) if isinstance(kind, str) else kind
+        parsed = parse_type(kind) if isinstance(kind, str) else _checked(kind)
         words = f"add {name} {parsed} {doc}"
         return self._step(lambda draft: draft.add_column(name, parsed, doc), words)
 

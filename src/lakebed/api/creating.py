@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from lakebed.core.state import first_state
 from lakebed.engines.arrow.ingest import open_batches
 from lakebed.engines.arrow.types import fields_from_arrow
 from lakebed.model.changes import CreateTable
-from lakebed.model.errors import InvalidInput, InvalidSchema
+from lakebed.model.errors import InvalidInput, InvalidSchema, StorageError
 from lakebed.model.history import TableHead
 from lakebed.model.ids import StateId, TableId, Version
 from lakebed.model.names import TableName, is_text
@@ -24,6 +24,7 @@ from lakebed.model.schema import new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.model.settings import parse_formats
 from lakebed.model.types import Field
+from lakebed.storage.claim import claim
 
 
 class TableOptions(TypedDict, total=False):
@@ -49,6 +50,11 @@ class NewTable:
     comment: str | None = None
 
 
+def shape_of(given: object) -> str:
+    """What tells one schema from another; of data only what kind of thing it is."""
+    return str(given) if isinstance(given, str | pa.Schema) else type(given).__name__
+
+
 def stage_table(
     parts: Parts, name: TableName, given: object, new: NewTable
 ) -> tuple[Staged, object | None]:
@@ -64,7 +70,7 @@ def stage_table(
     create = CreateTable(
         name=name,
         uuid=identifier,
-        location=parts.catalog.free_location(name, identifier.replace("-", "")),
+        location="",
         schema=schema,
         spec=parse_spec(tuple(new.partition_by), schema),
         sort_order=parse_sort_order(tuple(new.sort_by), schema),
@@ -72,7 +78,8 @@ def stage_table(
         formats=parse_formats(formats),
         comment=new.comment,
     )
-    state = first_state(create)
+    state = first_state(create)  # refused before a folder is taken
+    create = replace(create, location=_claimed(parts, name, identifier))
     staged = Staged(
         head=_unborn(create),
         base=None,
@@ -82,6 +89,17 @@ def stage_table(
         operations=["create"],
     )
     return staged, rows
+
+
+def _claimed(parts: Parts, name: TableName, identifier: str) -> str:
+    """A folder for the table alone: not another table's, and with nothing in it."""
+    suffix = identifier.replace("-", "")
+    for location in parts.catalog.free_locations(name, suffix):
+        if claim(parts.storage, location, identifier):
+            return location
+    raise StorageError(
+        f"no folder is free for table {name}", hint="look at what stands in the warehouse"
+    )
 
 
 def _fields(given: object) -> tuple[tuple[Field, ...], object | None]:

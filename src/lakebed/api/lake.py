@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self, Unpack
 
-from lakebed.api.creating import NewTable, stage_table
+from lakebed.api.creating import NewTable, shape_of, stage_table
 from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
@@ -93,7 +93,7 @@ class Lake:
         new = NewTable(partition_by, sort_by, primary_key, properties, formats, comment)
         checked = check_options(options)
         table_name = parse_table_name(name)
-        digest = digest_of("create", table_name, partition_by, sort_by, primary_key, formats)
+        digest = digest_of("create", table_name, shape_of(schema), new)
         earlier = self._created(checked, digest)
         if earlier is not None:
             return earlier

@@ -157,6 +157,8 @@ def _open(
     if warehouse is not None:
         warehouse = _text(warehouse)
         _uri_of(place, warehouse)  # a bad URI is refused before anything is made
+    if place.postgres is not None and warehouse is None:
+        create = False  # without a warehouse nothing is made, only found
     store = _store(place, settings, create=create)
     try:
         _bring_up(place, store, create=create)
@@ -284,11 +286,6 @@ def _found(
         chosen = _uri_of(place, os.fspath(warehouse))
     elif place.folder is not None:
         chosen = WAREHOUSE  # relative: the folder may be moved
-    elif place.postgres is not None:
-        raise InvalidInput(
-            "a lake on PostgreSQL needs a warehouse for its tables",
-            hint="pass warehouse='/data/warehouse' (CLI: --warehouse)",
-        )
     else:
         chosen = "memory://"
     open_storage(_uri_of(place, chosen))  # a bad URI is refused before anything is kept
@@ -330,6 +327,7 @@ def _wire(
 
     catalog = Catalog(store)
     settings = Settings(given, catalog.settings())
+    settings.all()  # a bad value is told now, not after a commit
     storage = open_storage(_uri_of(place, found[1]))
     outbox = Outbox(store)
     publishers = {
@@ -378,9 +376,12 @@ def _exists(place: _Place) -> LakeExists:
 
 def _not_found(place: _Place) -> LakeNotFound:
     shown = _shown(place)
+    where = " --warehouse FOLDER" if place.postgres is not None else ""
+    argument = ", warehouse='folder'" if place.postgres is not None else ""
     return LakeNotFound(
         f"there is no lake in {shown}",
-        hint=f"create it with: lakebed init {shown}   (Python: lakebed.open(…, create=True))",
+        hint=f"create it with: lakebed init {shown}{where}"
+        f"   (Python: lakebed.open(…, create=True{argument}))",
     )
 
 

@@ -11,6 +11,7 @@ import orjson
 from lakebed.core.apply import SUMMARY_NAMES
 from lakebed.model.errors import InvalidInput
 from lakebed.model.names import is_text
+from lakebed.model.settings import Value, find_setting, parse_setting
 
 _MAX_TEXT = 100_000
 _FAR = 2**63
@@ -26,6 +27,7 @@ class CommitOptions(TypedDict, total=False):
     isolation: str | None  # write_serializable or serializable
     publish: str | None  # commit or background
     summary: Mapping[str, str] | None  # entries for the commit's summary
+    settings: Mapping[str, object] | None  # for this call: write.parquet.compression-codec, …
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Options:
     isolation: str | None
     publish: str | None
     summary: Mapping[str, str] | None
+    settings: Mapping[str, Value]
 
 
 def check_options(given: CommitOptions) -> Options:
@@ -60,6 +63,7 @@ def check_options(given: CommitOptions) -> Options:
         given.get("isolation"),
         given.get("publish"),
         _check_summary(given.get("summary")),
+        _check_settings(given.get("settings")),
     )
 
 
@@ -119,6 +123,22 @@ def _check_txn(txn: object) -> tuple[str, int] | None:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
         raise InvalidInput(f"txn number {number!r} is not a whole number from 0", hint="count up")
     return str(app), number
+
+
+def _check_settings(settings: object) -> Mapping[str, Value]:
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise InvalidInput("settings must map names to values", hint="settings={'name': value}")
+    checked = {}
+    for name, value in settings.items():
+        setting = find_setting(name)
+        if not setting.per_table:
+            raise InvalidInput(
+                f"{name} cannot be set for one call", hint="set it for the lake or when opening it"
+            )
+        checked[setting.name] = parse_setting(setting, value)
+    return checked
 
 
 def _check_summary(summary: object) -> Mapping[str, str] | None:

@@ -39,6 +39,10 @@ class Settings:
     def replace_lake(self, lake: Mapping[str, str]) -> None:
         self._lake = dict(lake)
 
+    def for_call(self, call: Mapping[str, Value]) -> "Settings":
+        """The same sources, with the values of one call before them."""
+        return Settings({**self._call, **call}, self._lake)
+
     def value(self, name: str, properties: Mapping[str, str] | None = None) -> Value:
         """A table's property goes before everything but the call."""
         if properties and name in properties and BY_NAME[name].per_table and name not in self._call:
@@ -70,6 +74,10 @@ def _config() -> dict[str, tuple[str, object]]:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
+    except (OSError, UnicodeError) as error:
+        raise InvalidSetting(
+            f"{path} cannot be read: {error}", hint="correct or remove it"
+        ) from error
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

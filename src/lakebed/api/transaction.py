@@ -3,7 +3,9 @@
 import logging
 import uuid
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -24,11 +26,12 @@ from lakebed.model.errors import (
     TableNotFound,
     TransactionClosed,
 )
-from lakebed.model.files import DataFile
 from lakebed.model.history import Commit, CommitRecord, TableHead
 from lakebed.model.ids import TableId
 from lakebed.model.names import parse_table_name
+from lakebed.model.settings import Value
 from lakebed.security.policy import require
+from lakebed.storage.claim import MARKER
 
 _log = logging.getLogger("lakebed")
 BACKGROUND = "publication follows in the background"
@@ -42,7 +45,7 @@ class Transaction:
     """Commits when its block ends, rolls back when the block raises."""
 
     def __init__(self, parts: Parts, options: Options, digest: str | None = None) -> None:
-        self._parts = parts
+        self._parts = _with_settings(parts, options.settings)
         self._options = options
         self._digest = digest
         self._staged: dict[str, Staged] = {}
@@ -50,12 +53,13 @@ class Transaction:
         self.commits: dict[str, Commit] = {}
 
     def table(self, name: str) -> TransactionTable:
-        """A table as this transaction sees it; pinned at the version first looked at."""
+        """A table as this transaction sees it: all of them at the moment of the first look."""
         self._check_open()
         key = str(parse_table_name(name))
         require(self._parts.principal, "read", key)
         if key not in self._staged:
-            self.pin(self._parts.catalog.find(parse_table_name(name)))
+            seen = [(s.head.id, s.head.version) for s in self._staged.values() if s.base]
+            self.pin(self._parts.catalog.find_beside(parse_table_name(name), seen))
         return TransactionTable(self._parts, key, self._staged[key], self._check_open)
 
     def pin(self, head: TableHead) -> TransactionTable:
@@ -132,10 +136,16 @@ class Transaction:
     ) -> None:
         if not self._open:
             return
-        if kind is None:
+        if kind is None and self._changes_nothing():
+            self.discard()
+        elif kind is None:
             self.commit()
         else:
             self.discard()
+
+    def _changes_nothing(self) -> bool:
+        """A block that only looked ends quietly; one that touched no table is a mistake."""
+        return bool(self._staged) and not any(s.operations for s in self._staged.values())
 
     def _proposal(self) -> Proposal:
         changed = [s for s in self._staged.values() if s.operations]
@@ -173,7 +183,10 @@ class Transaction:
     def _delete_files(self, *, appended: bool) -> None:
         for staged in self._staged.values():
             files = [*staged.forgotten, *(staged.appended if appended else ())]
-            _delete_files(self._parts, staged.head, files)
+            paths = [file.path for file in files]
+            if staged.create is not None and appended:
+                paths.append(MARKER)
+            _delete_files(self._parts, staged.head, paths)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -182,18 +195,20 @@ class Transaction:
             )
 
 
+def _with_settings(parts: Parts, settings: Mapping[str, Value]) -> Parts:
+    return replace(parts, settings=parts.settings.for_call(settings)) if settings else parts
+
+
 def _digest(staged: dict[str, Staged]) -> str:
     """What makes two transactions with one idempotency key the same request."""
     return digest_of("transaction", *((n, s.operations) for n, s in sorted(staged.items())))
 
 
-def _delete_files(parts: Parts, head: TableHead, files: Iterable[DataFile]) -> None:
+def _delete_files(parts: Parts, head: TableHead, paths: Iterable[str]) -> None:
     """Best effort: what stays behind is an orphan, which maintenance finds."""
-    for file in files:
-        try:
-            parts.storage.delete(f"{head.location}/{file.path}")
-        except LakebedError:
-            return
+    for path in paths:
+        with suppress(LakebedError):
+            parts.storage.delete(f"{head.location}/{path}")
 
 
 def conflict_error(conflict: Conflict) -> CommitConflict:

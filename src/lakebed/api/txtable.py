@@ -9,7 +9,7 @@ from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import Staged
 from lakebed.api.writing import write_files
 from lakebed.core.plan import Plan
-from lakebed.core.scan import make_plan, whole_files
+from lakebed.core.scan import make_plan, partitions_predicate, whole_files
 from lakebed.model.binding import bind
 from lakebed.model.changes import AppendFiles, SetFormats, SetProperties
 from lakebed.model.errors import InvalidInput, NoChanges, UnsupportedFeature
@@ -110,7 +110,7 @@ class TransactionTable:
     def stage_overwrite(self, overwrite: Overwrite) -> None:
         reads: Predicate = TRUE
         if overwrite.partitions:
-            old = self._in_partitions(overwrite)
+            old, reads = self._in_partitions(overwrite)
         elif overwrite.where is not None:
             reads = bind(overwrite.where, self._staged.state.schema)
             old = self._matching(reads)
@@ -147,9 +147,15 @@ class TransactionTable:
             return {self._staged.create.spec.id: self._staged.create.spec}
         return self._parts.planner.specs(self._staged.head)
 
-    def _in_partitions(self, overwrite: Overwrite) -> list[LiveFile]:
-        written = {(f.spec_id, f.partition) for f in overwrite.files.files}
-        return [f for f in self._visible() if (f.file.spec_id, f.file.partition) in written]
+    def _in_partitions(self, overwrite: Overwrite) -> tuple[list[LiveFile], Predicate]:
+        state = self._staged.state
+        written = {f.partition for f in overwrite.files.files}
+        old = [
+            f
+            for f in self._visible()
+            if f.file.spec_id == state.spec.id and f.file.partition in written
+        ]
+        return old, partitions_predicate(state.spec, state.schema, sorted(written, key=repr))
 
     def _matching(self, predicate: Predicate) -> list[LiveFile]:
         staged = self._staged

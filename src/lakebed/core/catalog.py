@@ -1,11 +1,12 @@
 """Namespaces and tables by name: create, list, rename, drop. Each call is one SQL transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from lakebed.core.crash import crash_point
-from lakebed.core.naming import ensure_namespace, free_location
+from lakebed.core.naming import ensure_namespace, free_locations
 from lakebed.meta import commits, lakes, namespaces, outbox, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.errors import (
@@ -94,6 +95,17 @@ class Catalog:
         with self._store.read() as tx:
             return find_table(tx, name)
 
+    def find_beside(self, name: TableName, seen: Sequence[tuple[TableId, Version]]) -> TableHead:
+        """The table as it was when those versions were the newest ones of their tables."""
+        with self._store.read() as tx:
+            head = find_table(tx, name)
+            later = [commits.get_commit(tx, t, Version(v + 1)) for t, v in seen]
+            moved = [commit.time_ms for commit in later if commit is not None]
+            if not moved or head.time_ms < min(moved):
+                return head
+            then = _commit_at(tx, head, min(moved) - 1)
+            return replace(head, version=then.version, time_ms=then.time_ms, state_id=then.state_id)
+
     def get(self, table_id: TableId, name: str) -> TableHead:
         """By id, so that a handle survives a rename; `name` is for the error only."""
         with self._store.read() as tx:
@@ -123,7 +135,7 @@ class Catalog:
         with self._store.read() as tx:
             return tables.get_state(tx, head.id, state_id)
 
-    def free_location(self, name: TableName, uuid: str) -> str:
+    def free_locations(self, name: TableName, uuid: str) -> list[str]:
         with self._store.read() as tx:
             if tables.find_table(tx, name) is not None:
                 raise TableExists(
@@ -131,7 +143,7 @@ class Catalog:
                     hint="choose another name, or open it with lake.table()",
                     table=str(name),
                 )
-            return free_location(tx, name, uuid)
+            return free_locations(tx, name, uuid)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """The folder stays where it is: a rename moves no byte."""

@@ -4,6 +4,7 @@ Short work takes none: files younger than any retention are never cleaned, so a 
 once work has lasted `after_s`, and renewed while it goes on.
 """
 
+import logging
 import os
 import platform
 import time
@@ -15,10 +16,11 @@ from typing import Self
 
 from lakebed.meta import leases
 from lakebed.meta.store import Store
-from lakebed.model.errors import DatabaseError
+from lakebed.model.errors import DatabaseError, LakebedError
 from lakebed.model.ids import TableId, Version
 
 AFTER_S = 5.0
+_log = logging.getLogger("lakebed.core")
 
 
 class LeaseKeeper:
@@ -35,9 +37,17 @@ class LeaseKeeper:
         now = time.monotonic()
         if now < self._next:
             return
-        with self._store.write(durable=False) as tx:
-            leases.put_lease(tx, self._lease, ttl_ms=int(self._ttl_s * 1000))
-        self._held, self._next = True, now + self._ttl_s / 3
+        self._next = now + self._ttl_s / 3
+        try:
+            with self._store.write(durable=False) as tx:
+                leases.put_lease(tx, self._lease, ttl_ms=int(self._ttl_s * 1000))
+        except LakebedError as error:
+            if self._lease.kind == "write":
+                raise
+            # Whoever may only read cannot take a lease; the scan goes on without.
+            _log.debug("no read lease: %s", error.message)
+            return
+        self._held = True
 
     def __enter__(self) -> Self:
         return self

@@ -35,7 +35,15 @@ class VersionView:
 
 def typing_of(tx: Tx, table_id: TableId) -> files.Typing:
     """How to read a table's file rows back: types of all leaves it ever had, newest first."""
-    return _typing(tables.list_schemas(tx, table_id), tables.list_specs(tx, table_id))
+    schemas, specs = tables.list_schemas(tx, table_id), tables.list_specs(tx, table_id)
+    return _kept_typing(tx, table_id, schemas, specs)
+
+
+def _kept_typing(
+    tx: Tx, table_id: TableId, schemas: list[Schema], specs: list[PartitionSpec]
+) -> files.Typing:
+    key = ("typing", table_id, schemas[-1].id, specs[-1].id)
+    return tx.keep(key, lambda: _typing(schemas, specs))
 
 
 def _typing(schemas: list[Schema], specs: list[PartitionSpec]) -> files.Typing:
@@ -72,7 +80,7 @@ class Ledger:
             schemas = tables.list_schemas(tx, self.table_id)
             specs = tables.list_specs(tx, self.table_id)
             self._shapes = schemas, specs
-            typing = _typing(schemas, specs)
+            typing = _kept_typing(tx, self.table_id, schemas, specs)
             before = commits.get_commit(tx, self.table_id, Version(version - 1))
             return VersionView(
                 head,
@@ -123,6 +131,11 @@ class Ledger:
         with self._store.read() as tx:
             typing = typing_of(tx, self.table_id)
             return files.files_removed_between(tx, self.table_id, typing, after=after, up_to=up_to)
+
+    def commit_times(self, first: int, last: int) -> dict[int, int]:
+        """The time in ms of each commit from one version to another."""
+        with self._store.read() as tx:
+            return commits.commit_times(tx, self.table_id, first, last)
 
     def commit_before(self, time_ms: int) -> CommitRecord | None:
         """The newest commit made at or before a time."""

@@ -32,18 +32,15 @@ def _folder(part: str) -> str:
     return encoded if len(encoded) <= 200 else f"{encoded[:180]}~{len(encoded)}"
 
 
-def free_location(tx: Tx, name: TableName, uuid: str) -> str:
-    """The plain root, or with a suffix at the deepest level that leads out of another's root."""
+def free_locations(tx: Tx, name: TableName, uuid: str) -> list[str]:
+    """Roots no table of the lake has: the plain one, then suffixed at a level, deepest first."""
     plain = folder_of(name)
-    if not tables.location_taken(tx, plain):
-        return plain
     levels = plain.split("/")
+    wanted = [plain]
     for depth in reversed(range(len(levels))):
         marked = [*levels[:depth], f"{levels[depth]}-{uuid[:8]}", *levels[depth + 1 :]]
-        suffixed = "/".join(marked)
-        if not tables.location_taken(tx, suffixed):
-            break
-    return suffixed
+        wanted.append("/".join(marked))
+    return [location for location in wanted if not tables.location_taken(tx, location)]
 
 
 def ensure_namespace(tx: Tx, levels: tuple[str, ...]) -> int:

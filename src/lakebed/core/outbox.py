@@ -10,6 +10,8 @@ from lakebed.meta.store import Store
 from lakebed.model.history import ManifestRecord, OutboxRow, PublicationRecord
 from lakebed.model.ids import SnapshotId, TableId, Version
 
+_LOCKS = 64  # tables share locks, so that lock files do not pile up with tables
+
 
 class Outbox:
     def __init__(self, store: Store) -> None:
@@ -43,10 +45,10 @@ class Outbox:
 
     def publishing(self, table_id: TableId) -> AbstractContextManager[None]:
         """Held while a table is published: the work is repeatable, but need not be done twice."""
-        return self._store.exclusive(f"publish-{table_id}")
+        return self._store.exclusive(f"publish-{table_id % _LOCKS}")
 
     def checkpointing(self, table_id: TableId) -> AbstractContextManager[None]:
-        return self._store.exclusive(f"checkpoint-{table_id}")
+        return self._store.exclusive(f"checkpoint-{table_id % _LOCKS}")
 
     def finish(
         self,

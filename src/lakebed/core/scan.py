@@ -9,12 +9,15 @@ from lakebed.meta import commits, files, tables
 from lakebed.meta.store import Store
 from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput
-from lakebed.model.expressions import Predicate
+from lakebed.model.expressions import TRUE, And, Column, Compare, IsNull, Or, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import Version
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
+from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Stored
+
+_MOST_PARTITIONS = 100
 
 
 class Planner:
@@ -76,6 +79,29 @@ def whole_files(
     touched = [f for f in live if might_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
     whole = [f for f in touched if must_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
     return whole, [f for f in touched if f not in whole]
+
+
+def partitions_predicate(
+    spec: PartitionSpec, schema: Schema, partitions: Sequence[tuple[Stored | None, ...]]
+) -> Predicate:
+    """The rows of some partitions; TRUE where transforms hide which rows those are."""
+    has_nan = any(v != v for values in partitions for v in values)  # noqa: PLR0124 - NaN alone
+    if not spec.is_identity or has_nan or len(partitions) > _MOST_PARTITIONS:
+        return TRUE
+    fields = [schema.field(p.source_id) for p in spec.fields]
+    return Or(
+        tuple(
+            And(tuple(_equals(f, schema, v) for f, v in zip(fields, values, strict=True)))
+            for values in partitions
+        )
+    )
+
+
+def _equals(field: Field, schema: Schema, value: Stored | None) -> Predicate:
+    path = tuple(f.name for f in schema.path_of(field.id))
+    assert isinstance(field.type, Primitive | DecimalType | FixedType)
+    column = Column(path, field.id, field.type)
+    return IsNull(column) if value is None else Compare(column, "=", value)
 
 
 def _columns(schema: Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from lakebed.model.history import OutboxRow
 from lakebed.model.ids import TableId
 from lakebed.model.settings import Value
 from lakebed.storage.base import Storage
+from lakebed.storage.claim import refuse_foreign
 
 _log = logging.getLogger("lakebed.publish")
 PURGE = "purge"
@@ -121,6 +122,7 @@ class Drainer:
         with self._outbox.checkpointing(row.table_id):  # none may be written after this
             head = ledger.head()
             if head is not None:
+                refuse_foreign(self._storage, head.location, head.uuid)
                 self._storage.delete_folder(head.location)
             crash_point("purge_after_files")
             self._outbox.forget(row.table_id)

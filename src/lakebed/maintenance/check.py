@@ -19,9 +19,10 @@ from lakebed.model.errors import ForeignCommit
 from lakebed.model.history import TableHead
 from lakebed.model.names import TableName
 from lakebed.storage.base import Storage
+from lakebed.storage.claim import MARKER
 
 _log = logging.getLogger("lakebed.check")
-_HINTS = frozenset({LAST_CHECKPOINT, VERSION_HINT})
+_HINTS = frozenset({LAST_CHECKPOINT, VERSION_HINT, MARKER})
 
 
 class Check:

@@ -66,6 +66,15 @@ def newest_commits(tx: Tx, table_id: TableId, limit: int) -> list[CommitRecord]:
     return [_commit(r) for r in rows]
 
 
+def commit_times(tx: Tx, table_id: TableId, first: int, last: int) -> dict[int, int]:
+    rows = tx.all(
+        "SELECT version, time_ms FROM commits"
+        " WHERE table_id = ? AND line = ? AND version >= ? AND version <= ?",
+        (table_id, MAIN_LINE, first, last),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def commit_at(tx: Tx, table_id: TableId, time_ms: int) -> CommitRecord | None:
     """The newest commit made at or before a time."""
     row = tx.one(

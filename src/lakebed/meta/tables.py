@@ -1,6 +1,7 @@
 """SQL for tables, their schemas, specs, sort orders and states."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import orjson
 
@@ -239,9 +240,14 @@ def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
 
 def list_schemas(tx: Tx, table_id: TableId) -> list[Schema]:
     rows = tx.all(
-        "SELECT body FROM table_schemas WHERE table_id = ? ORDER BY schema_id", (table_id,)
+        "SELECT schema_id, body FROM table_schemas WHERE table_id = ? ORDER BY schema_id",
+        (table_id,),
     )
-    return [schema_from_record(orjson.loads(body)) for (body,) in rows]
+    return [tx.keep(("schema", table_id, row[0]), partial(_schema, row[1])) for row in rows]
+
+
+def _schema(body: str) -> Schema:
+    return schema_from_record(orjson.loads(body))
 
 
 def list_specs(tx: Tx, table_id: TableId) -> list[PartitionSpec]:

@@ -108,6 +108,10 @@ Scalar = Primitive | DecimalType | FixedType
 Type = Scalar | StructType | ListType | MapType
 
 
+def is_type(value: object) -> bool:
+    return isinstance(value, Primitive | DecimalType | FixedType | StructType | ListType | MapType)
+
+
 def is_scalar(kind: Type) -> bool:
     return isinstance(kind, Primitive | DecimalType | FixedType)
 

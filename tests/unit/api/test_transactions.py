@@ -3,6 +3,7 @@
 import warnings
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
@@ -108,3 +109,97 @@ def test_iceberg_turned_on_after_the_table_was_emptied_shows_nothing(lake: lakeb
     rows = StaticTable.from_metadata(table.location).scan().to_arrow()["id"].to_pylist()
     assert rows == [9]
     assert lake.check().clean
+
+
+def test_a_transaction_sees_all_its_tables_at_one_moment(lake: lakebed.Lake) -> None:
+    for name in ("s.a", "s.b"):
+        lake.create_table(name, [{"n": 1}])
+    reader = lake.transaction()
+    before = reader.table("s.a").scan().to_arrow().num_rows
+
+    with lake.transaction() as writer:
+        writer.table("s.a").append([{"n": 2}])
+        writer.table("s.b").append([{"n": 2}])
+
+    assert before == reader.table("s.b").scan().to_arrow().num_rows == 1
+    reader.table("s.b").append([{"n": 3}])
+    reader.commit()
+    assert lake.table("s.b").row_count == 3
+
+
+def test_a_block_that_only_reads_ends_quietly(lake: lakebed.Lake) -> None:
+    lake.create_table("s.t", [{"n": 1}])
+
+    with lake.transaction() as tx:
+        assert tx.table("s.t").scan().to_arrow().num_rows == 1
+
+    assert tx.commits == {}
+    with pytest.raises(lakebed.NoChanges), lake.transaction():
+        pass
+
+
+def test_partitions_overwritten_at_the_same_time_do_not_conflict(lake: lakebed.Lake) -> None:
+    rows = [{"p": "a", "n": 1}, {"p": "b", "n": 1}]
+    table = lake.create_table("s.t", "p string, n long", partition_by=["p"])
+    table.append(rows)
+    one, two = lake.transaction(), lake.transaction()
+    one.table("s.t").overwrite([{"p": "a", "n": 2}], partitions=True)
+    two.table("s.t").overwrite([{"p": "b", "n": 2}], partitions=True)
+
+    one.commit()
+    two.commit()
+
+    assert {(r["p"], r["n"]) for r in table.to_arrow().to_pylist()} == {("a", 2), ("b", 2)}
+
+
+def test_a_call_has_settings_of_its_own(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", "id long")
+
+    table.append([{"id": 1}], settings={"write.parquet.compression-codec": "gzip"})
+    table.append([{"id": 2}])
+
+    codecs = [
+        pq.ParquetFile(Path(table.location) / f.path).metadata.row_group(0).column(0).compression
+        for f in table.files()
+    ]
+    assert codecs == ["GZIP", "ZSTD"]
+    for bad in ({"commit.retries": 1}, {"nonsense": 1}, {"write.parquet.compression-codec": "x"}):
+        with pytest.raises(lakebed.InvalidInput):
+            table.append([{"id": 3}], settings=bad)
+    assert table.row_count == 2
+
+
+def test_a_purge_deletes_the_tables_own_folder_only(lake: lakebed.Lake) -> None:
+    photo = Path(lake.warehouse.removeprefix("file://")) / "raw" / "photos" / "wedding.jpg"
+    photo.parent.mkdir(parents=True)
+    photo.write_bytes(b"dear")
+    folder = Path(lake.create_table("raw.photos", [{"n": 1}]).location)
+    assert folder != photo.parent
+
+    lake.drop_table("raw.photos", purge=True)
+
+    assert photo.read_bytes() == b"dear"
+    assert not folder.exists()
+
+
+def test_two_lakes_on_one_warehouse_do_not_share_a_folder(tmp_path: Path) -> None:
+    lakes = [
+        lakebed.open(tmp_path / name, create=True, warehouse=tmp_path / "shared")
+        for name in ("one", "two")
+    ]
+    tables = [lake.create_table("s.t", [{"lake": n}]) for n, lake in enumerate(lakes)]
+    assert tables[0].location != tables[1].location
+
+    lakes[1].drop_table("s.t", purge=True)
+
+    assert tables[0].to_arrow().to_pylist() == [{"lake": 0}]
+    assert lakes[0].check().clean
+
+
+def test_a_table_that_was_not_created_gives_its_folder_back(lake: lakebed.Lake) -> None:
+    with pytest.raises(lakebed.SchemaMismatch), lake.transaction() as tx:
+        tx.create_table("s.t", "id long").append([{"id": "x"}])
+
+    table = lake.create_table("s.t", "id long")
+
+    assert Path(table.location).name == "t"

@@ -151,9 +151,7 @@ def _stats(layout: Layout, file: DataFile) -> str:
     return orjson.dumps(whole).decode()
 
 
-def _bounds(
-    layout: Layout, known: list[tuple[Leaf, ColumnStats]], rows: int
-) -> dict[str, Plain]:
+def _bounds(layout: Layout, known: list[tuple[Leaf, ColumnStats]], rows: int) -> dict[str, Plain]:
     """Of all columns or of none: deltalake's Arrow dataset loses rows when some have none.
 
     A struct of nulls alone has bounds as well, empty ones.

@@ -98,11 +98,9 @@ def known_schemas(state: TableState, schemas: Sequence[Schema]) -> tuple[Schema,
 
 
 def _schemas(state: TableState, parts: MetadataParts) -> list[Schema]:
-    """Those up to the state's, and any other that a listed snapshot names."""
-    named = {s.schema_id for s in parts.snapshots}
-    known = {s.id: s for s in known_schemas(state, parts.schemas)}
-    known |= {s.id: s for s in parts.schemas if s.id in named}
-    return [known[i] for i in sorted(known)]
+    """The state's, and those that listed snapshots name: a long past is not listed each time."""
+    named = {s.schema_id for s in parts.snapshots} | {state.schema.id}
+    return sorted((s for s in parts.schemas if s.id in named), key=lambda s: s.id)
 
 
 def _sort_orders(state: TableState) -> list[SortOrder]:

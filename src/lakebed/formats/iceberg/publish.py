@@ -255,10 +255,10 @@ class _Run:
     def _log(
         self, snapshots: list[Snapshot], earlier: list[PublicationRecord]
     ) -> list[tuple[int, str]]:
-        times = {s.version: s.time_ms for s in snapshots}
-        for each in earlier:
-            if each.version not in times:
-                times[each.version] = self._ledger.view(each.version).commit.time_ms
+        times: dict[int, int] = {s.version: s.time_ms for s in snapshots}
+        others = [each.version for each in earlier if each.version not in times]
+        if others:
+            times |= self._ledger.commit_times(min(others), max(others))
         return [(times[each.version], each.path) for each in reversed(earlier)]
 
     def _put(self, path: str, data: bytes, same: Callable[[bytes, bytes], bool]) -> bytes:

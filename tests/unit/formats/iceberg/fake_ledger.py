@@ -185,6 +185,9 @@ class FakeLedger:
             sum(f.file.size_bytes for f in live),
         )
 
+    def commit_times(self, first: int, last: int) -> dict[int, int]:
+        return {v: self.commit_rows[Version(v)].time_ms for v in range(first, last + 1)}
+
     def view(self, version: Version) -> VersionView:
         return VersionView(
             self.head(),
