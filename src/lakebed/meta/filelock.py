@@ -91,6 +91,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         yield descriptor
     finally:
+        _unlock(descriptor)
         os.close(descriptor)
 
 
