@@ -42,7 +42,7 @@ STEPS = {
     ),
     "start_iceberg": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "checkpoint": ("publish_delta_after_checkpoint",),
-    "drop": ("drop_after_sql", "purge_after_files"),
+    "drop": ("drop_after_sql", "purge_before_marker", "purge_after_files"),
     "open": ("open_after_file", "open_after_migrations", "open_after_row"),
     "upgrade": ("upgrade_after_copy", "in the migration"),
 }

@@ -290,6 +290,29 @@ def table_folder(place: Place) -> str:
     return str(place.warehouse / "a" / "t")
 
 
+def test_a_purge_that_stops_half_way_goes_on_later(
+    lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, real, left = Path(lake.table("a.t").location), LocalStorage.delete, [3]
+
+    def delete(self: LocalStorage, path: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise StorageFull("stopped", hint="go on later")
+        real(self, path)
+
+    monkeypatch.setattr(LocalStorage, "delete", delete)
+    with pytest.warns(lakebed.PublishWarning, match="not all deleted"):
+        lake.drop_table("a.t", purge=True)
+    monkeypatch.undo()
+    assert (folder / MARKER).exists(), "while anything stands, it is known whose it is"
+
+    lake.publish()
+
+    assert not folder.exists()
+    assert lake.dropped_tables() == []
+
+
 def test_who_publishes_a_version_second_records_nothing(lake: lakebed.Lake) -> None:
     """The lock of a table keeps two apart; should it fail, the row is taken by one of them."""
     with disk_full("/"), pytest.warns(lakebed.PublishWarning):

@@ -14,7 +14,7 @@ from lakebed.model.history import OutboxRow
 from lakebed.model.ids import TableId
 from lakebed.model.settings import Value
 from lakebed.storage.base import Storage
-from lakebed.storage.claim import refuse_foreign
+from lakebed.storage.claim import empty_folder, refuse_foreign
 
 _log = logging.getLogger("lakebed.publish")
 PURGE = "purge"
@@ -123,6 +123,8 @@ class Drainer:
             head = ledger.head()
             if head is not None:
                 refuse_foreign(self._storage, head.location, head.uuid)
+                empty_folder(self._storage, head.location)
+                crash_point("purge_before_marker")
                 self._storage.delete_folder(head.location)
             crash_point("purge_after_files")
             self._outbox.forget(row.table_id)

@@ -27,3 +27,10 @@ def refuse_foreign(storage: Storage, root: str, table_uuid: str) -> None:
             hint="look at what is in it and remove it by hand",
             path=root,
         )
+
+
+def empty_folder(storage: Storage, root: str) -> None:
+    """Delete what a table's folder holds but the marker: while anything stands, it says whose."""
+    marker = f"{root}/{MARKER}"
+    for path in [found.path for found in storage.list(root) if found.path != marker]:
+        storage.delete(path)
