@@ -22,7 +22,7 @@ from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
 from lakebed.engines.arrow.types import arrow_type, to_arrow
-from lakebed.model.errors import InvalidInput
+from lakebed.model.errors import InvalidInput, LakebedError
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import Commit, TableHead, TableState
 from lakebed.model.partitioning import PartitionSpec, SortOrder
@@ -291,7 +291,11 @@ class Table:
         ready = prepare(table)
         retries = int(self._parts.settings.value("commit.retries"))
         while True:
-            stage(table, ready)
+            try:
+                stage(table, ready)
+            except LakebedError:
+                table.abandon(ready)  # refused on the new head: what was written has no place
+                raise
             outcome = transaction.attempt()
             if isinstance(outcome, Committed):
                 return next(iter(transaction.commits.values()))

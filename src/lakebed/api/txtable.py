@@ -1,6 +1,7 @@
 """A table inside a transaction: writes are staged, reads see them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lakebed.api.alter import Alter, Draft, Step
@@ -12,7 +13,7 @@ from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, partitions_predicate, whole_files
 from lakebed.model.binding import bind
 from lakebed.model.changes import AppendFiles, SetFormats, SetProperties
-from lakebed.model.errors import InvalidInput, NoChanges, UnsupportedFeature
+from lakebed.model.errors import InvalidInput, LakebedError, NoChanges, UnsupportedFeature
 from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.partitioning import PartitionSpec
@@ -118,6 +119,13 @@ class TransactionTable:
             old = self._visible()
         self._staged.remove(old, reads)
         self._staged.append(overwrite.files, "overwrite")
+
+    def abandon(self, ready: object) -> None:
+        """Delete the files of rows that were prepared and cannot be staged."""
+        append = ready.files if isinstance(ready, Overwrite) else ready
+        for file in append.files if isinstance(append, AppendFiles) else ():
+            with suppress(LakebedError):
+                self._parts.storage.delete(f"{self._staged.head.location}/{file.path}")
 
     def stage_steps(self, steps: list[Step]) -> None:
         self._may("alter")

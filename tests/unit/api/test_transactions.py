@@ -1,8 +1,10 @@
 """Transactions that create and alter tables; formats turned off with publications waiting."""
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -203,3 +205,21 @@ def test_a_table_that_was_not_created_gives_its_folder_back(lake: lakebed.Lake) 
     table = lake.create_table("s.t", "id long")
 
     assert Path(table.location).name == "t"
+
+
+def test_an_overwrite_refused_on_the_new_head_leaves_no_file(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", "p string, n long", partition_by=["p"])
+    table.append([{"p": "a", "n": 1}])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pylist([{"p": "a", "n": 5}])
+        # Meanwhile a file comes in that the condition matches only in part.
+        with lake.transaction(isolation="serializable") as tx:
+            tx.table("s.t").overwrite([{"p": "a", "n": 5}, {"p": "a", "n": 50}])
+
+    with pytest.raises(lakebed.InvalidInput) as refused:
+        table.overwrite(rows(), where="p = 'a' and n < 10", isolation="serializable")
+
+    assert refused.value.code == "UNSUPPORTED_FEATURE"
+    assert table.row_count == 2
+    assert [n for n in lake.check().notes if n.code == "ORPHAN"] == []

@@ -26,6 +26,9 @@ from lakebed.storage.base import Storage
 BATCH_ROWS = 131_072
 
 
+_BATCH_BYTES = 32 * 2**20
+
+
 def read_schema(plan: Plan) -> pa.Schema:
     """What `read` returns: the plan's columns in order."""
     return to_arrow(Schema(plan.schema.id, _fields(plan)))
@@ -72,7 +75,8 @@ def _file_batches(
         groups = _groups(plan, parquet.metadata, file)
         stored = set(parquet.schema_arrow.names)
         found = [field.physical for field in needed.fields if field.physical in stored]
-        batches = parquet.iter_batches(batch_rows, row_groups=groups, columns=found)
+        rows = _rows_at_once(parquet.metadata, batch_rows)
+        batches = parquet.iter_batches(rows, row_groups=groups, columns=found)
         while groups:
             with _failures(file):
                 batch = next(batches, None)
@@ -80,6 +84,14 @@ def _file_batches(
                     return
                 result = _converted(batch, needed)
             yield result
+
+
+def _rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
+    """Fewer rows of wide ones: a batch is bounded in bytes too."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    size_bytes = int(sum(group.total_byte_size for group in groups))
+    fitting = _BATCH_BYTES * int(metadata.num_rows) // max(1, size_bytes)
+    return max(1, min(most, fitting))
 
 
 def _groups(plan: Plan, metadata: pq.FileMetaData, file: DataFile) -> list[int]:
