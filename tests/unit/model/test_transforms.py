@@ -34,11 +34,11 @@ def test_hashes_are_those_of_the_specification(kind: Type, value: Stored, expect
 
 
 def test_wide_decimals_are_truncated_exactly() -> None:
-    value = Decimal("12345678901234567890123456789012345678")
+    value = Decimal(12345678901234567890123456789012345678)
 
     found = apply(Transform("truncate", 10), DecimalType(38, 0), value)
 
-    assert found == Decimal("12345678901234567890123456789012345670")
+    assert found == Decimal(12345678901234567890123456789012345670)
 
 
 @pytest.mark.parametrize(
