@@ -18,14 +18,18 @@ from lakebed.storage.unfinished import Unfinished
 ROW = pa.table({"id": pa.array([1], pa.int64()), "name": ["one"], "amount": [1.5]})
 SCHEMA = "id long not null, name string, amount double"
 MOST = 1.2
+_STEPS = 100
 Cost = dict[str, float]
 
 
 @dataclass
 class Counts:
-    """SQL statements, bytes written below the warehouse, files opened there; all so far."""
+    """SQL statements and the steps SQLite takes for them, bytes written below the warehouse, files
+    opened there; all so far."""
 
-    now: dict[str, int] = field(default_factory=lambda: {"statements": 0, "bytes": 0, "opened": 0})
+    now: dict[str, int] = field(
+        default_factory=lambda: {"statements": 0, "steps": 0, "bytes": 0, "opened": 0}
+    )
     marks: list[dict[str, int]] = field(default_factory=list)
 
     def mark(self) -> None:
@@ -47,6 +51,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         connection = connect(self)
         assert isinstance(connection, sqlite3.Connection)
         connection.set_trace_callback(lambda _: _add(counts, "statements", 1))
+        # A statement that looks at every file or commit there ever was takes ever more steps.
+        connection.set_progress_handler(lambda: _add(counts, "steps", _STEPS), _STEPS)
         return connection
 
     def counted(method: Callable[..., Any], name: str, size: Callable[..., int]) -> object:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
-from lakebed.model.ids import TableId, Version
+from lakebed.model.ids import MAIN_LINE, TableId, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,27 @@ def put_app_transaction(
 
 def app_transactions_at(tx: Tx, table_id: TableId, version: Version) -> list[tuple[str, int, int]]:
     """(application, number, time) in force at a version."""
-    return [
-        (row[0], row[1], row[2])
-        for row in tx.all(
-            "SELECT app_id, MAX(app_number), MAX(time_ms) FROM commits"
-            " WHERE table_id = ? AND version <= ? AND app_id IS NOT NULL"
-            " GROUP BY app_id ORDER BY app_id",
-            (table_id, version),
-        )
-    ]
+    newest = tx.all(
+        "SELECT app_id, number, time_ms, version FROM app_transactions WHERE table_id = ?"
+        " ORDER BY app_id",
+        (table_id,),
+    )
+    found = []
+    for app_id, number, time_ms, made in newest:
+        row = (number, time_ms) if made <= version else _app_before(tx, table_id, app_id, version)
+        if row is not None:
+            found.append((app_id, row[0], row[1]))
+    return found
+
+
+def _app_before(tx: Tx, table_id: TableId, app_id: str, version: Version) -> Row | None:
+    """Numbers only grow: the newest commit of an application has its greatest."""
+    return tx.one(
+        "SELECT app_number, time_ms FROM commits"
+        " WHERE table_id = ? AND line = ? AND version <= ? AND app_id = ?"
+        " ORDER BY version DESC LIMIT 1",
+        (table_id, MAIN_LINE, version, app_id),
+    )
 
 
 def find_answer(tx: Tx, principal: str, key: str) -> Answer | None:

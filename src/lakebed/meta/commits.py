@@ -132,7 +132,8 @@ def published_snapshots(tx: Tx, table_id: TableId, *, up_to: Version, limit: int
     rows = tx.all(
         _SNAPSHOT
         + " WHERE table_id = ? AND line = ? AND version <= ? AND manifest_list IS NOT NULL"
-        " ORDER BY sequence_number DESC LIMIT ?",
+        # By version first: the index gives that order, so that older ones are not looked at.
+        " ORDER BY version DESC, sequence_number DESC LIMIT ?",
         (table_id, MAIN_LINE, up_to, limit),
     )
     return [_snapshot(r) for r in rows]
