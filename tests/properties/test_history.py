@@ -60,9 +60,7 @@ class Change:
 
     def sees(self, rows: tuple[Row, ...]) -> bool:
         """Did the decision rest on where such rows are?"""
-        if self.kind == "where":
-            return any(row["p"] == self.value for row in rows)
-        return self.kind != "append" and bool(rows)
+        return bool(self.removes(list(rows)))
 
     def write(self, table: Any, **options: Any) -> Any:
         rows = list(self.new)
