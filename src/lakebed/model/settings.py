@@ -148,8 +148,8 @@ BY_NAME = {s.name: s for s in SETTINGS}
 _SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-def find_setting(name: str) -> Setting:
-    if name not in BY_NAME:
+def find_setting(name: object) -> Setting:
+    if not isinstance(name, str) or name not in BY_NAME:
         raise InvalidSetting(
             f"there is no setting {name!r}", hint="`lakebed settings` lists every one", name=name
         )
