@@ -1,7 +1,6 @@
 """`lakebed table`: create, list, show, alter, rename, drop, dropped, purge."""
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -101,6 +100,12 @@ def show_table(call: Call, name: str) -> None:
     help="A new column at the end, such as \"note string comment 'free text'\".",
 )
 @click.option(
+    "--rename-column", "renamed", type=Pair(), multiple=True, help="A column's new name: OLD=NEW."
+)
+@click.option(
+    "--drop-column", "dropped", metavar="COLUMN", multiple=True, help="A column to take out."
+)
+@click.option(
     "--column-comment", "comments", type=Pair(), multiple=True, help="A column's comment."
 )
 @click.option("--set", "properties", type=Pair(), multiple=True, help="A property to set.")
@@ -110,14 +115,14 @@ def show_table(call: Call, name: str) -> None:
 @pass_call
 def alter_table(call: Call, /, name: str, **given: Any) -> None:
     """Change a table's columns, properties and formats, in one commit."""
-    schema = given["columns"] or given["comments"]
+    schema = [given[n] for n in ("columns", "renamed", "dropped", "comments") if given[n]]
     if not (schema or given["properties"] or given["removed"] or given["formats"]):
         raise click.UsageError("give at least one change")
     with call.open() as lake:
         with lake.transaction(**take_write_options(given)) as transaction:
             changed = transaction.table(name)
             if schema:
-                _alter_columns(changed.alter(), given["columns"], dict(given["comments"]))
+                _alter_columns(changed.alter(), given)
             if given["properties"] or given["removed"]:
                 changed.set_properties(dict(given["properties"]), removed=given["removed"])
             if given["formats"]:
@@ -185,10 +190,15 @@ def _column_line(column: dict[str, Any]) -> str:
     return f"{column['name']} {column['type']}{' not null' * column['required']}{comment}"
 
 
-def _alter_columns(change: "Alter[None]", columns: Sequence[str], comments: dict[str, str]) -> None:
+def _alter_columns(change: "Alter[None]", given: dict[str, Any]) -> None:
+    """Columns go before others take their names; comments are for the columns that result."""
     from lakebed.model.schema_text import parse_schema
 
-    for text in columns:
+    for name in given["dropped"]:
+        change.drop_column(name)
+    for name, new_name in given["renamed"]:
+        change.rename_column(name, new_name)
+    for text in given["columns"]:
         for field in parse_schema(text):
             if field.required:
                 raise InvalidSchema(
@@ -197,7 +207,7 @@ def _alter_columns(change: "Alter[None]", columns: Sequence[str], comments: dict
                     column=field.name,
                 )
             change.add_column(field.name, field.type, doc=field.doc)
-    for name, comment in comments.items():
+    for name, comment in given["comments"]:
         change.set_comment(name, comment or None)
     change.commit()
 

@@ -151,6 +151,20 @@ def test_columns_properties_and_formats_change_in_one_commit(orders: Lakebed) ->
     assert shown["columns"][-1]["name"] == "deep"
 
 
+def test_columns_are_renamed_and_dropped(orders: Lakebed) -> None:
+    before = [c["name"] for c in orders.json("table", "show", "sales.orders")["columns"]]
+
+    orders.ok(
+        *("table", "alter", "sales.orders", "--rename-column", f"{before[1]}=who"),
+        *("--drop-column", before[2], "--add-column", f"{before[2]} long"),
+    )
+
+    columns = orders.json("table", "show", "sales.orders")["columns"]
+    assert [c["name"] for c in columns] == [before[0], "who", before[2]]
+    assert columns[2]["type"] == "long"
+    assert orders("table", "alter", "sales.orders", "--drop-column", "nope").exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code"),
     [
