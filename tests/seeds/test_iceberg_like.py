@@ -93,10 +93,10 @@ def test_il_12_readers_see_whole_snapshots_only(lake: lakebed.Lake) -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    for n in range(1, 25):
+    for n in range(1, 13):
         table.overwrite([{"p": p, "n": n} for p in range(4)])
     over.set()
     reader.join()
 
     assert wrong == []
-    assert table.version == 25
+    assert table.version == 13
