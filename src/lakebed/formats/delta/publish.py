@@ -26,6 +26,7 @@ from lakebed.storage.base import Storage
 _INTERVAL = "publish.delta.checkpoint-interval"
 # A checkpoint costs as much as there are files: the more there are, the rarer it comes.
 _FILES_PER_COMMIT = 100
+_BYTES_PER_COMMIT = 10_000
 
 
 class DeltaPublisher:
@@ -84,11 +85,14 @@ class DeltaPublisher:
         return record(kind, format_=DELTA, number=number, view=view, path=path, data=data)
 
     def _checkpoint_is_due(self, ledger: Ledger, view: VersionView) -> bool:
-        made = [p.version for p in ledger.publications(DELTA, "checkpoint", 1)]
+        last = ledger.publications(DELTA, "checkpoint", 1)
+        made = [p.version for p in last]
         made += [r.version for r in ledger.pending() if (r.format, r.kind) == (DELTA, "checkpoint")]
         commits = view.commit.version - max(made, default=0)
         interval = int(self._settings(_INTERVAL, view.state.properties))
-        return commits >= max(interval, view.head.live_files / _FILES_PER_COMMIT)
+        # Live files alone would not do: removed ones stay in checkpoints for a week.
+        bulk = max((p.size_bytes / _BYTES_PER_COMMIT for p in last), default=0.0)
+        return commits >= max(interval, view.head.live_files / _FILES_PER_COMMIT, bulk)
 
     def _checkpoint(
         self, ledger: Ledger, view: VersionView, start: Start | None

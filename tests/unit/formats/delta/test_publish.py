@@ -16,6 +16,7 @@ from lakebed.formats.delta.log import checkpoint_path, commit_path, log_versions
 from lakebed.formats.delta.read import read_snapshot
 from lakebed.formats.delta.whole_state import retention_ms
 from lakebed.model.errors import DataCorrupt, ForeignCommit
+from lakebed.model.history import DELTA, PublicationRecord
 from lakebed.model.ids import Version
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.memory import MemoryStorage
@@ -485,3 +486,22 @@ def without(storage: MemoryStorage, *paths: str) -> MemoryStorage:
 def without_data_change(snapshot: Any) -> Any:
     files = {p: replace(a, data_change=False) for p, a in snapshot.files.items()}
     return replace(snapshot, files=files, timestamps={})
+
+
+def test_checkpoints_get_rarer_when_they_are_large_by_removed_files(
+    storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = ledger_of()
+    ledger.commit("create")
+    grow(ledger, 30)
+    large = PublicationRecord(DELTA, "checkpoint", 0, Version(0), "x", 200_000, "")
+    known = ledger.publications
+    monkeypatch.setattr(
+        ledger,
+        "publications",
+        lambda *asked: [large] if asked[1] == "checkpoint" else known(*asked),
+    )
+
+    asked = ledger.drain(delta(storage), checkpoints=False)
+
+    assert [i for i, p in enumerate(asked) if p.follow_up] == [20]
