@@ -87,3 +87,15 @@ def test_columns_that_a_table_is_built_on_stay(tmp_path: Path) -> None:
     assert _pyiceberg(table.location) == _deltalake(table.location) == table.to_arrow().to_pylist()
     assert [f.partition for f in table.files()] == [{"p": "x"}]
     assert lake.check().clean
+
+
+def test_a_table_left_with_its_partition_columns_alone_is_still_read(tmp_path: Path) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    table = lake.create_table("s.t", "p string, n long", partition_by=["p"])
+    table.append([{"p": "a", "n": 1}, {"p": "b", "n": 2}])
+
+    table.alter().drop_column("n").commit()
+
+    for read in READERS:
+        assert sorted(str(row["p"]) for row in read(table.location)) == ["a", "b"]
+    assert lake.check().clean

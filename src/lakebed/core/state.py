@@ -56,6 +56,8 @@ def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
                     schema=schema,
                     last_column_id=last_column_id,
                     delta_mapping=after.delta_mapping or schema.needs_column_mapping,
+                    delta_partitioned=after.delta_partitioned
+                    and _shows_partitions(schema, after.spec),
                     iceberg_version=3 if schema.needs_iceberg_v3 else after.iceberg_version,
                 )
             case SetProperties(changed, removed):
