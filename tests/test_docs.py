@@ -81,7 +81,12 @@ def test_every_path_of_the_page_exists(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: str(page.relative_to(REPO)))
+@pytest.mark.parametrize(
+    "page",
+    # Guides start dozens of processes: those of the README are enough for the quick check.
+    [pytest.param(p, marks=() if p.name == "README.md" else pytest.mark.slow) for p in EXAMPLES],
+    ids=[str(p.relative_to(REPO)) for p in EXAMPLES],
+)
 def test_examples_of_the_page_run(page: Path) -> None:
     run = [sys.executable, str(REPO / "scripts" / "run-docs"), str(page)]
 
