@@ -65,8 +65,6 @@ def loses(reader: str, case: Case, condition: Filter) -> set[int]:
     """Rows that the reader may leave out of what matches, by a defect of its own."""
     column = condition.column
     values = case.columns[column][1]
-    if reader in _PRUNES_NAN and condition.kind in ("float", "double"):
-        return {n for n, v in enumerate(values) if v is not None and math.isnan(v)}
     term = case.options.get("partition_by", [""])[0]
     if reader != "DuckDB iceberg_scan" or f"{column})" not in term:
         return set()
@@ -77,10 +75,6 @@ def loses(reader: str, case: Case, condition: Filter) -> set[int]:
     if term.startswith("bucket") and condition.kind == "uuid":
         return set(range(len(values)))
     return set()
-
-
-# Parquet's statistics leave NaN out, and these prune row groups by them.
-_PRUNES_NAN = ("deltalake QueryBuilder", "DuckDB iceberg_scan", "DuckDB delta_scan")
 
 
 def _is_uncomparable(condition: Filter) -> bool:

@@ -6,7 +6,7 @@ Leaves below a list or map get counts only: what a bound of theirs says about a 
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -34,10 +34,29 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 def file_stats(
-    metadata: pq.FileMetaData, schema: Schema, nan_counts: Mapping[FieldId, int]
+    metadata: pq.FileMetaData,
+    schema: Schema,
+    nan_counts: Mapping[FieldId, int],
+    *,
+    null_counts: Mapping[FieldId, int] | None = None,
 ) -> dict[FieldId, ColumnStats]:
-    """Of every leaf of the schema that the file holds; `nan_counts` were taken while writing."""
-    return _stats(metadata, range(metadata.num_row_groups), schema, nan_counts)
+    """Of every leaf of the schema that the file holds; the counts were taken while writing.
+
+    `null_counts` speak for columns without statistics in the footer.
+    """
+    found = _stats(metadata, range(metadata.num_row_groups), schema, nan_counts)
+    bounded = {leaf.id for _, leaf in _leaves(schema.fields, "", True) if leaf.bounded}
+    return {
+        field_id: replace(s, null_count=(null_counts or {}).get(field_id))
+        if s.null_count is None and field_id in bounded
+        else s
+        for field_id, s in found.items()
+    }
+
+
+def leaf_paths(schema: Schema) -> dict[str, FieldId]:
+    """Every leaf by its path in a Parquet file."""
+    return {path: leaf.id for path, leaf in _leaves(schema.fields, "", True)}
 
 
 def row_group_stats(

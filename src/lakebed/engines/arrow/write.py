@@ -4,7 +4,7 @@ Memory is bounded whatever the number of partitions. A write that fails leaves n
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from lakebed.engines.arrow.nested import as_list, retype
 from lakebed.engines.arrow.partition import Values, partition_folder, split
 from lakebed.engines.arrow.sort import sort_batch
-from lakebed.engines.arrow.stats import file_stats
+from lakebed.engines.arrow.stats import file_stats, leaf_paths
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import InvalidSetting, LakebedError
 from lakebed.model.files import DataFile
 from lakebed.model.ids import FieldId
 from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
-from lakebed.model.types import Field, Primitive, children
+from lakebed.model.types import Field, Primitive, children, walk
 from lakebed.storage.base import Output, Storage
 
 MOST_OPEN_FILES = 64
@@ -155,12 +155,18 @@ class _Writing:
         table = pa.Table.from_batches(pieces)
         for rest in table.slice(most).to_batches():
             self._take(partition, rest)
-        file = self._file(partition, table.num_rows)
-        file.write(table.slice(0, most))
+        group = table.slice(0, most)
+        counts = _count_floats(group, self._target.schema)
+        with_nan = frozenset(i for i, (nans, _) in counts.items() if nans)
+        if partition.file is not None and not with_nan <= partition.file.without_statistics:
+            self._close(partition)
+            self._partitions[_key(partition.values)] = partition
+        file = self._file(partition, table.num_rows, with_nan)
+        file.write(group, counts)
         if file.size_bytes >= self._target.options.target_file_size_bytes:
             self._close(partition)
 
-    def _file(self, partition: _Partition, rows: int) -> "_File":
+    def _file(self, partition: _Partition, rows: int, with_nan: frozenset[FieldId]) -> "_File":
         key = _key(partition.values)
         if partition.file is None:
             if len(self._open) >= MOST_OPEN_FILES:
@@ -168,7 +174,11 @@ class _Writing:
             path = self._target.path(partition.values, self._count)
             self._count += 1
             partition.file = _File(
-                self._target, path, partition.values, dictionary=rows >= _TINY_ROWS
+                self._target,
+                path,
+                partition.values,
+                dictionary=rows >= _TINY_ROWS,
+                without_statistics=with_nan,
             )
             self._open[key] = partition
         self._open.move_to_end(key)
@@ -184,14 +194,28 @@ class _Writing:
 
 
 class _File:
-    """One Parquet file being written."""
+    """One Parquet file being written.
 
-    def __init__(self, target: _Target, path: str, partition: Values, *, dictionary: bool) -> None:
+    Columns that hold NaN go without Parquet's statistics: those leave NaN out, and readers to whom
+    it is the greatest number would leave its rows out too.
+    """
+
+    def __init__(
+        self,
+        target: _Target,
+        path: str,
+        partition: Values,
+        *,
+        dictionary: bool,
+        without_statistics: frozenset[FieldId],
+    ) -> None:
+        self.without_statistics = without_statistics
         self._target = target
         self._path = path
         self._partition = partition
         self._groups = 0
         self._nan_counts = {f.id: 0 for f in target.schema.walk() if _is_float(f)}
+        self._null_counts = dict(self._nan_counts)
         self._schema = to_arrow(target.schema, physical=True)
         self._collected: list[pq.FileMetaData] = []
         codec, level = _compression(target.options)
@@ -205,7 +229,7 @@ class _File:
                 compression=codec,
                 compression_level=level,
                 use_dictionary=dictionary,
-                write_statistics=True,
+                write_statistics=self._described(),
                 write_page_checksum=True,
                 store_schema=False,  # other readers would trust it over the file's own types
                 store_decimal_as_integer=True,
@@ -217,16 +241,24 @@ class _File:
     def size_bytes(self) -> int:
         return self._output.tell()
 
-    def write(self, table: pa.Table) -> None:
-        """Append one row group."""
+    def _described(self) -> bool | list[str]:
+        """The columns with statistics."""
+        if not self.without_statistics:
+            return True
+        leaves = leaf_paths(self._target.schema).items()
+        return [path for path, field_id in leaves if field_id not in self.without_statistics]
+
+    def write(self, table: pa.Table, counts: Mapping[FieldId, tuple[int, int]]) -> None:
+        """Append one row group; `counts` are the NaNs and NULLs of its float columns."""
         self._groups += 1
+        for field_id, (nans, nulls) in counts.items():
+            self._nan_counts[field_id] += nans
+            self._null_counts[field_id] += nulls
         if self._target.sort_order.fields:
             (batch,) = table.combine_chunks().to_batches()
             ordered = sort_batch(batch, self._target.sort_order, self._target.schema)
             table = pa.Table.from_batches([ordered])
         batches = table.to_batches()
-        for batch in batches:
-            self._count_nans(batch)
         physical = pa.Table.from_batches([self._renamed(batch) for batch in batches], self._schema)
         self._writer.write_table(physical, row_group_size=table.num_rows)
 
@@ -242,7 +274,12 @@ class _File:
             record_count=metadata.num_rows,
             spec_id=self._target.spec.id,
             partition=self._partition,
-            stats=file_stats(metadata, self._target.schema, self._nan_counts),
+            stats=file_stats(
+                metadata,
+                self._target.schema,
+                self._nan_counts,
+                null_counts=self._null_counts,
+            ),
             sort_order_id=self._target.sort_order.id if is_sorted else UNSORTED.id,
             split_offsets=tuple(_offsets(metadata)),
         )
@@ -259,12 +296,6 @@ class _File:
             for column, field in zip(batch.columns, self._schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
-    def _count_nans(self, batch: pa.RecordBatch) -> None:
-        if self._nan_counts:
-            for column, top in zip(batch.columns, self._target.schema.fields, strict=True):
-                for field_id, leaf in _float_leaves(column, top):
-                    self._nan_counts[field_id] += pc.sum(pc.is_nan(leaf)).as_py() or 0
 
 
 def _key(values: Values) -> Values:
@@ -283,6 +314,19 @@ def _compression(options: WriteOptions) -> tuple[str, int | None]:
             name="write.parquet.compression-level",
         )
     return options.codec, options.level
+
+
+def _count_floats(table: pa.Table, schema: Schema) -> dict[FieldId, tuple[int, int]]:
+    """(NaNs, NULLs) of every float column, nested ones too."""
+    counts: dict[FieldId, tuple[int, int]] = {}
+    for number, top in enumerate(schema.fields):
+        has_floats = any(_is_float(f) for f in walk((top,)))
+        for chunk in table.column(number).chunks if has_floats else ():
+            for field_id, leaf in _float_leaves(chunk, top):
+                nans, nulls = counts.get(field_id, (0, 0))
+                more = pc.sum(pc.is_nan(leaf)).as_py() or 0
+                counts[field_id] = (nans + more, nulls + leaf.null_count)
+    return counts
 
 
 def _is_float(field: Field) -> bool:

@@ -437,3 +437,29 @@ class FillingOutput:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._output, name)
+
+
+def test_columns_with_nan_go_without_statistics_and_keep_their_counts(
+    storage: MemoryStorage,
+) -> None:
+    schema = schema_of("x double, s struct<y: float>, l list<double>, n long")
+    plain = {"x": 1.0, "s": {"y": 2.0}, "l": [1.0], "n": 1}
+    nan = {"x": math.nan, "s": {"y": math.nan}, "l": [math.nan, None], "n": 2}
+    empty = {"x": None, "s": None, "l": None, "n": None}
+    options = WriteOptions(row_group_rows=2)
+
+    first, second = written(storage, schema, [plain, plain, nan, empty], options=options)
+
+    described = []
+    for file in (first, second):
+        group = parquet(storage, file).metadata.row_group(0)
+        described.append(
+            {group.column(i).path_in_schema: group.column(i).is_stats_set for i in range(4)}
+        )
+    assert all(described[0].values())
+    assert described[1] == {"x": False, "s.y": False, "l.list.element": False, "n": True}
+    x, y = schema.fields[0].id, schema.find(("s", "y"))
+    assert y is not None
+    for stats in (second.stats[x], second.stats[y.id]):
+        assert (stats.nan_count, stats.null_count, stats.lower, stats.upper) == (1, 1, None, None)
+    assert [f.record_count for f in (first, second)] == [2, 2]
