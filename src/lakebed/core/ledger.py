@@ -1,8 +1,9 @@
 """What the rows say about one table, for publishers and checks. Each call is one view."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakebed.meta import attachments, commits, files, outbox, publications, tables
+from lakebed.meta import attachments, commits, files, outbox, publications, tables, vectors
 from lakebed.meta.store import Store, Tx
 from lakebed.model.files import LiveFile
 from lakebed.model.history import (
@@ -14,10 +15,11 @@ from lakebed.model.history import (
     TableHead,
     TableState,
 )
-from lakebed.model.ids import StateId, TableId, Version
+from lakebed.model.ids import SnapshotId, StateId, TableId, VectorId, Version
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.types import is_scalar
+from lakebed.model.vectors import DeletionVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,16 @@ class Ledger:
         with self._store.read() as tx:
             typing = typing_of(tx, self.table_id)
             return files.files_removed_between(tx, self.table_id, typing, after=after, up_to=up_to)
+
+    def bitmaps(self, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
+        """The deleted positions of some deletion vectors, as portable Roaring bitmaps."""
+        with self._store.read() as tx:
+            return vectors.get_bitmaps(tx, self.table_id, ids)
+
+    def vectors_of(self, snapshot_id: SnapshotId) -> list[DeletionVector]:
+        """Those a snapshot made, in the order of their ids."""
+        with self._store.read() as tx:
+            return vectors.vectors_of(tx, self.table_id, snapshot_id)
 
     def commit_times(self, first: int, last: int) -> dict[int, int]:
         """The time in ms of each commit from one version to another."""

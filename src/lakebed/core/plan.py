@@ -1,11 +1,13 @@
 """A plan: which files of which version to read, and how. One plan feeds every engine."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import LiveFile
-from lakebed.model.ids import Version
+from lakebed.model.ids import FileId, Version
 from lakebed.model.schema import Schema
+from lakebed.model.vectors import Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +19,4 @@ class Plan:
     predicate: Predicate | None  # bound; engines apply it to every row
     files: tuple[LiveFile, ...]
     pruned: int  # files left out because no row of theirs can match
+    deleted: Mapping[FileId, Positions] = field(default_factory=dict)  # of files with a vector

@@ -1,14 +1,15 @@
 """What a commit does to one table, as values, and what must hold for it to follow other commits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
-from lakebed.model.ids import FileId, SchemaId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, FileId, Line, SchemaId, TableId, Version
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
+from lakebed.model.vectors import Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class CreateTable:
 class AppendFiles:
     files: tuple[DataFile, ...]
     schema_id: SchemaId  # the schema the files were written under
+    deleted: Mapping[int, Positions] = field(default_factory=dict)  # rows already gone, by place
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,31 @@ class RemoveFiles:
 
     file_ids: tuple[FileId, ...]
     reads: Predicate | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRows:
+    """Rows of live files, by position, beside those that are gone already.
+
+    `reads` says which rows the decision rests on, as in RemoveFiles.
+    """
+
+    positions: Mapping[FileId, Positions]
+    reads: Predicate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """The table as it was: its files, their deletion vectors, and its state. No data is added."""
+
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class FastForward:
+    """Main becomes what a branch is, in one commit."""
+
+    line: Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +92,16 @@ class Republish:
 
 
 Change = (
-    CreateTable | AppendFiles | RemoveFiles | SetSchema | SetProperties | SetFormats | Republish
+    CreateTable
+    | AppendFiles
+    | RemoveFiles
+    | DeleteRows
+    | Restore
+    | FastForward
+    | SetSchema
+    | SetProperties
+    | SetFormats
+    | Republish
 )
 
 
@@ -78,6 +114,7 @@ class TableChanges:
     operation: str
     changes: tuple[Change, ...]
     app_transaction: tuple[str, int] | None = None
+    line: Line = MAIN_LINE
 
 
 @dataclass(frozen=True, slots=True)

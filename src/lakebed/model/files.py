@@ -9,6 +9,7 @@ from typing import Any
 
 from lakebed.model.ids import FieldId, FileId, SnapshotId, SpecId, Version
 from lakebed.model.types import DecimalType, FixedType, Primitive, Stored, Type
+from lakebed.model.vectors import DeletionVector
 
 # Longer text and binary bounds are cut to this many characters or bytes, the upper one rounded up.
 BOUND_LENGTH = 32
@@ -42,7 +43,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file with its place in a table's history."""
+    """A data file with its place in a table's history: one interval in which it is visible."""
 
     id: FileId
     file: DataFile
@@ -51,6 +52,12 @@ class LiveFile:
     sequence_number: int
     snapshot_id: SnapshotId  # the one that added it
     first_row_id: int | None
+    vector: DeletionVector | None = None  # the rows of it that are gone
+
+    @property
+    def rows(self) -> int:
+        """Those that are still there."""
+        return self.file.record_count - (self.vector.cardinality if self.vector else 0)
 
 
 def to_plain(value: Stored | None) -> Any:

@@ -10,6 +10,8 @@ SpecId = NewType("SpecId", int)
 SortOrderId = NewType("SortOrderId", int)
 StateId = NewType("StateId", int)
 SnapshotId = NewType("SnapshotId", int)
+VectorId = NewType("VectorId", int)
+Line = NewType("Line", int)
 Version = NewType("Version", int)
 
-MAIN_LINE = 0
+MAIN_LINE = Line(0)

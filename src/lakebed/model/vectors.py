@@ -1,0 +1,139 @@
+"""Deletion vectors: which rows of a data file are gone, by position. Sole owner of pyroaring."""
+
+import struct
+import zlib
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from pyroaring import BitMap64
+
+from lakebed.model.errors import DataCorrupt
+from lakebed.model.ids import SnapshotId, VectorId
+
+_MAGIC = struct.pack("<I", 1681511377)
+# A vector up to this size stands in Delta's log itself; a larger one in a file of its commit.
+INLINE_BYTES = 8 * 1024
+_PUFFIN_FIRST = 4  # after the magic of a Puffin file
+_DELTA_FIRST = 1  # after the version byte of Delta's file
+
+
+class Positions:
+    """A set of row positions; never changed once made."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, positions: Iterable[int] = ()) -> None:
+        """Fastest from an `array('Q')`."""
+        self._bits = BitMap64(positions)
+
+    @classmethod
+    def _of(cls, bits: BitMap64) -> Self:
+        made = cls.__new__(cls)
+        made._bits = bits
+        return made
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """From the portable form of 64-bit Roaring bitmaps."""
+        try:
+            return cls._of(BitMap64.deserialize(data))
+        except ValueError as error:
+            raise DataCorrupt(
+                "a deletion vector is no Roaring bitmap", hint="run `lakebed check`"
+            ) from error
+
+    def to_bytes(self) -> bytes:
+        bits = self._bits.copy()
+        bits.run_optimize()
+        return bytes(bits.serialize())
+
+    def __len__(self) -> int:
+        return len(self._bits)
+
+    def __contains__(self, position: int) -> bool:
+        return position in self._bits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Positions) and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __or__(self, other: "Positions") -> "Positions":
+        return Positions._of(self._bits | other._bits)
+
+    def __sub__(self, other: "Positions") -> "Positions":
+        return Positions._of(self._bits - other._bits)
+
+    def overlaps(self, other: "Positions") -> bool:
+        return self._bits.intersect(other._bits)
+
+    def last(self) -> int:
+        return int(self._bits.max())
+
+    def to_array(self) -> "array[int]":
+        """All of them in order, as unsigned 64-bit numbers."""
+        return self._bits.to_array()
+
+    def between(self, first: int, stop: int) -> "array[int]":
+        """Those from `first` up to `stop`, which is left out."""
+        return (self._bits & BitMap64(range(first, stop))).to_array()
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """One file's deleted positions as a commit left them; the bitmap itself is kept apart.
+
+    The offsets are those of its blob in the files both formats write for its snapshot.
+    """
+
+    id: VectorId
+    cardinality: int
+    size_bytes: int  # of the payload: magic and bitmap
+    sequence_number: int
+    snapshot_id: SnapshotId
+    delta_offset: int | None  # None: inline in the log
+    puffin_offset: int
+
+
+def payload_of(bitmap: bytes) -> bytes:
+    """What both formats hold of a vector, and what a Delta log holds inline."""
+    return _MAGIC + bitmap
+
+
+def blob_of(bitmap: bytes) -> bytes:
+    """The payload with its length before and its checksum after it, the same in both formats."""
+    payload = payload_of(bitmap)
+    return struct.pack(">I", len(payload)) + payload + struct.pack(">I", zlib.crc32(payload))
+
+
+def place_vectors(
+    deleted: Iterable[tuple[bytes, int]],
+    first: VectorId,
+    *,
+    sequence_number: int,
+    snapshot_id: SnapshotId,
+) -> list[DeletionVector]:
+    """Vectors of one snapshot from (bitmap, cardinality), in the order their files hold them."""
+    placed = []
+    delta, puffin = _DELTA_FIRST, _PUFFIN_FIRST
+    for number, (bitmap, cardinality) in enumerate(deleted):
+        size = len(_MAGIC) + len(bitmap)
+        inline = size <= INLINE_BYTES
+        placed.append(
+            DeletionVector(
+                id=VectorId(first + number),
+                cardinality=cardinality,
+                size_bytes=size,
+                sequence_number=sequence_number,
+                snapshot_id=snapshot_id,
+                delta_offset=None if inline else delta,
+                puffin_offset=puffin,
+            )
+        )
+        framed = size + 8  # length and checksum
+        puffin += framed
+        delta += 0 if inline else framed
+    return placed
