@@ -3,7 +3,8 @@
 LakebedError
 ├── InvalidInput     bad names, schemas, expressions, settings, URIs, rows; nothing was written
 │   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
-│   └── SchemaMismatch  UnreadableInput  UnsupportedFeature
+│   ├── SchemaMismatch  UnreadableInput  UnsupportedFeature
+│   └── SqlError         SqlUnsupported  SqlParameters
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
@@ -78,6 +79,24 @@ class UnreadableInput(InvalidInput):
 
 class UnsupportedFeature(InvalidInput):
     code = "UNSUPPORTED_FEATURE"
+
+
+class SqlError(InvalidInput):
+    """SQL text that cannot be understood; `context` has line, character and statement number."""
+
+    code = "SQL_SYNTAX"
+
+
+class SqlUnsupported(SqlError):
+    """SQL that is understood and not done here: the hint says what to write instead."""
+
+    code = "SQL_UNSUPPORTED"
+
+
+class SqlParameters(SqlError):
+    """The parameters given are not those that the statement asks for."""
+
+    code = "SQL_PARAMETERS"
 
 
 class NotFound(LakebedError):
