@@ -1,10 +1,12 @@
 """Reading a plan's data files as batches of its schema, whatever schema they were written by.
 
-Columns are found by their physical names at each level; row groups that cannot match are left out.
+Columns are found by their physical names at each level; rows a deletion vector names are left out,
+and so are row groups that cannot match.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate, groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,13 @@ from lakebed.core.plan import Plan
 from lakebed.core.prune import might_match
 from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.evolve import as_field
+from lakebed.engines.arrow.metadata import (
+    STORED,
+    Place,
+    kept,
+    metadata_columns,
+    metadata_fields,
+)
 from lakebed.engines.arrow.stats import row_group_stats
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import DataCorrupt, ObjectMissing, StorageError
@@ -29,21 +38,50 @@ BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 2**20
 
 
-def read_schema(plan: Plan) -> pa.Schema:
-    """What `read` returns: the plan's columns in order."""
-    return to_arrow(Schema(plan.schema.id, _fields(plan)))
+def read_schema(plan: Plan, metadata: tuple[str, ...] = ()) -> pa.Schema:
+    """What `read` returns: the plan's columns in order, then those about rows."""
+    columns = to_arrow(Schema(plan.schema.id, _fields(plan)))
+    return pa.schema([*columns, *metadata_fields(metadata)])
 
 
-def read(plan: Plan, storage: Storage, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """The matching rows, file by file; a batch without columns still counts its rows."""
+def read(
+    plan: Plan,
+    storage: Storage,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    metadata: tuple[str, ...] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The matching rows, file by file; a batch without columns still counts its rows.
+
+    `metadata` asks for columns of `METADATA`; `_file` counts the plan's files.
+    """
+    for index in range(len(plan.files)):
+        yield from read_file(plan, storage, index, batch_rows=batch_rows, metadata=metadata)
+
+
+def read_file(
+    plan: Plan,
+    storage: Storage,
+    index: int,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    metadata: tuple[str, ...] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The matching rows of one file of the plan."""
     wanted = _fields(plan)
     needed = Schema(plan.schema.id, (*wanted, *_only_compared(plan, wanted)))
-    names = [field.name for field in wanted]
-    for live in plan.files:
-        for batch in _file_batches(plan, storage, live.file, needed, batch_rows):
-            kept = _matching(plan, batch)
-            if kept.num_rows:
-                yield kept.select(names)
+    live = plan.files[index]
+    deleted = plan.deleted.get(live.id)
+    names = [*plan.columns, *metadata]
+    physical = [*(f.physical for f in needed.fields), *(n for n in metadata if n in STORED)]
+    for first, stored in _stored_batches(plan, storage, live.file, physical, batch_rows):
+        about = metadata_columns(stored, Place(live, index, first), metadata)
+        with _failures(live.file):
+            batch = _converted(stored, needed)
+        there = kept(deleted, first, first + batch.num_rows)
+        chosen = _matching(plan, _joined(batch, about, metadata), there)
+        if chosen.num_rows:
+            yield chosen.select(names)
 
 
 def _fields(plan: Plan) -> tuple[Field, ...]:
@@ -59,31 +97,46 @@ def _only_compared(plan: Plan, wanted: tuple[Field, ...]) -> tuple[Field, ...]:
     return tuple(f for f in plan.schema.fields if f.name in names and f not in wanted)
 
 
-def _matching(plan: Plan, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _matching(plan: Plan, batch: pa.RecordBatch, there: pa.BooleanArray | None) -> pa.RecordBatch:
     if plan.predicate is None:
+        chosen = there
+    else:
+        found = matches(plan.predicate, batch)
+        chosen = found if there is None else pc.and_(found, there)
+    if chosen is None:
         return batch
-    chosen = matches(plan.predicate, batch)
     if not batch.num_columns:
         return batch.slice(0, pc.sum(chosen).as_py() or 0)
     return batch.filter(chosen)
 
 
-def _file_batches(
-    plan: Plan, storage: Storage, file: DataFile, needed: Schema, batch_rows: int
-) -> Iterator[pa.RecordBatch]:
+def _stored_batches(
+    plan: Plan, storage: Storage, file: DataFile, names: list[str], batch_rows: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches as the file holds them, each with the position of its first row."""
     with _opened(plan, storage, file) as parquet:
-        groups = _groups(plan, parquet.metadata, file)
         stored = set(parquet.schema_arrow.names)
-        found = [field.physical for field in needed.fields if field.physical in stored]
+        found = [name for name in names if name in stored]
         rows = _rows_at_once(parquet.metadata, batch_rows)
-        batches = parquet.iter_batches(rows, row_groups=groups, columns=found)
-        while groups:
-            with _failures(file):
-                batch = next(batches, None)
+        for first, groups in _runs(parquet.metadata, _groups(plan, parquet.metadata, file)):
+            batches = parquet.iter_batches(rows, row_groups=groups, columns=found)
+            position = first
+            while True:
+                with _failures(file):
+                    batch = next(batches, None)
                 if batch is None:
-                    return
-                result = _converted(batch, needed)
-            yield result
+                    break
+                yield position, batch
+                position += batch.num_rows
+
+
+def _runs(metadata: pq.FileMetaData, groups: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """Row groups that follow each other, with the position of the first row of each run."""
+    counts = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    starts = list(accumulate(counts, initial=0))
+    for _, numbered in groupby(enumerate(groups), key=lambda pair: pair[1] - pair[0]):
+        run = [group for _, group in numbered]
+        yield starts[run[0]], run
 
 
 def _rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
@@ -122,6 +175,15 @@ def _converted(batch: pa.RecordBatch, needed: Schema) -> pa.RecordBatch:
         return batch.select([])
     arrays = [as_field(batch, field) for field in needed.fields]
     return pa.RecordBatch.from_arrays(arrays, schema=to_arrow(needed))
+
+
+def _joined(
+    batch: pa.RecordBatch, about: list[pa.Array], metadata: tuple[str, ...]
+) -> pa.RecordBatch:
+    if not about:
+        return batch
+    schema = pa.schema([*batch.schema, *metadata_fields(metadata)])
+    return pa.RecordBatch.from_arrays([*batch.columns, *about], schema=schema)
 
 
 @contextmanager

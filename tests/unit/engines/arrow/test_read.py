@@ -24,6 +24,7 @@ from lakebed.model.ids import FieldId, FileId, SchemaId, SnapshotId, SpecId, Ver
 from lakebed.model.schema import Schema, assign_ids, new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.model.types import Field, ListType, MapType, Primitive, StructType
+from lakebed.model.vectors import Positions
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.memory import MemoryStorage
 from tests.unit.engines.arrow.strategies import tables
@@ -52,6 +53,11 @@ def plan_of(
     return Plan("t", Version(0), schema, names, predicate, live, 0)
 
 
+def without(plan: Plan, *positions: list[int]) -> Plan:
+    """The plan with these positions deleted, one list per file."""
+    return replace(plan, deleted={FileId(n): Positions(p) for n, p in enumerate(positions)})
+
+
 def written(storage: Any, schema: Schema, rows: Any, **options: Any) -> list[DataFile]:
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows, to_arrow(schema))
     return write(
@@ -65,7 +71,8 @@ def written(storage: Any, schema: Schema, rows: Any, **options: Any) -> list[Dat
 
 
 def result(storage: Any, plan: Plan, **more: Any) -> pa.Table:
-    return pa.Table.from_batches(read(plan, storage, **more), read_schema(plan))
+    schema = read_schema(plan, more.get("metadata", ()))
+    return pa.Table.from_batches(read(plan, storage, **more), schema)
 
 
 def column(schema: Schema, *path: str) -> Column:
@@ -391,3 +398,108 @@ def test_new_ids_are_needed_for_a_name_added_again(storage: MemoryStorage) -> No
     back = result(storage, plan_of(Schema(SchemaId(1), (old.fields[0], again)), files))
 
     assert back.to_pylist() == [{"a": 1, "b": None}]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 4, 7, 100])
+def test_deleted_rows_are_left_out_whatever_the_batches(
+    storage: MemoryStorage, batch_rows: int
+) -> None:
+    schema = schema_of("a int")
+    files = written(storage, schema, [{"a": n} for n in range(20)], row_group_rows=6)
+    gone = [0, 5, 6, 7, 13, 19]
+
+    back = result(storage, without(plan_of(schema, files), gone), batch_rows=batch_rows)
+
+    assert back["a"].to_pylist() == [n for n in range(20) if n not in gone]
+
+
+def test_positions_stay_right_when_row_groups_are_skipped(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    values = [9, 9, 1, 1, 9, 9, 1, 1, 1, 1]
+    files = written(storage, schema, [{"a": a} for a in values], row_group_rows=2)
+    plan = plan_of(schema, files, ("a",), Compare(column(schema, "a"), "<", 5))
+
+    back = result(storage, without(plan, [3, 4, 8]), metadata=("_pos",), batch_rows=3)
+
+    assert back["_pos"].to_pylist() == [2, 6, 7, 9]
+
+
+def test_deleted_rows_do_not_count_when_no_column_is_read(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    files = written(storage, schema, [{"a": n} for n in range(10)])
+    plan = without(plan_of(schema, files, ()), [2, 3])
+
+    assert sum(batch.num_rows for batch in read(plan, storage)) == 8
+
+
+def test_a_file_all_of_whose_rows_are_deleted_gives_none(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    files = written(storage, schema, [{"a": n} for n in range(10)])
+
+    assert list(read(without(plan_of(schema, files), list(range(10))), storage)) == []
+
+
+def test_rows_know_their_file_and_their_place_in_it(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    files = [
+        *written(storage, schema, [{"a": n} for n in range(3)]),
+        *write(
+            [pa.RecordBatch.from_pylist([{"a": 7}, {"a": 8}], to_arrow(schema))],
+            storage=storage,
+            root="t",
+            schema=schema,
+            name_prefix="g",
+        ),
+    ]
+    plan = without(plan_of(schema, files, ()), [1], [0])
+
+    back = result(storage, plan, metadata=("_pos", "_file"))
+
+    assert back.schema == pa.schema({"_pos": pa.int64(), "_file": pa.int32()})
+    assert back.to_pylist() == [
+        {"_pos": 0, "_file": 0},
+        {"_pos": 2, "_file": 0},
+        {"_pos": 1, "_file": 1},
+    ]
+
+
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
+
+
+def test_row_ids_count_on_from_the_first_of_the_file(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    files = written(storage, schema, [{"a": n} for n in range(3)])
+    plan = plan_of(schema, files, ("a",))
+    numbered = replace(plan.files[0], first_row_id=100, sequence_number=7)
+    numbered_plan = without(replace(plan, files=(numbered,)), [1])
+
+    back = result(storage, numbered_plan, metadata=LINEAGE)
+
+    assert back["_row_id"].to_pylist() == [100, 102]
+    assert back["_last_updated_sequence_number"].to_pylist() == [7, 7]
+    assert result(storage, plan, metadata=LINEAGE)["_row_id"].to_pylist() == [None] * 3
+
+
+def test_stored_lineage_goes_before_that_of_the_position(storage: MemoryStorage) -> None:
+    schema = schema_of("a int")
+    table = pa.table(
+        {
+            "a": pa.array([1, 2, 3], pa.int32()),
+            "_row_id": pa.array([5, None, 6], pa.int64()),
+            "_last_updated_sequence_number": pa.array([1, 2, None], pa.int64()),
+        }
+    )
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=1)
+    storage.put_if_absent("t/rewritten.parquet", sink.getvalue())
+    file = DataFile("rewritten.parquet", len(sink.getvalue()), 3, SpecId(0), (), {})
+    plan = plan_of(schema, [file])
+    plan = replace(plan, files=(replace(plan.files[0], first_row_id=40, sequence_number=9),))
+
+    back = result(storage, plan, metadata=LINEAGE)
+
+    assert back.to_pylist() == [
+        {"a": 1, "_row_id": 5, "_last_updated_sequence_number": 1},
+        {"a": 2, "_row_id": 41, "_last_updated_sequence_number": 2},
+        {"a": 3, "_row_id": 6, "_last_updated_sequence_number": 9},
+    ]
