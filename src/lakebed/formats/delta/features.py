@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lakebed.formats.delta.actions import ProtocolAction
 from lakebed.model.history import TableState
 from lakebed.model.ids import Version
+from lakebed.model.types import Field, StructType
 
 # No writer knows this feature, so every stock writer and vacuum refuses; readers do not look.
 FENCE = "lakebedManaged"
@@ -27,6 +28,19 @@ class Start:
     time_ms: int
 
 
+def _has_required(fields: tuple[Field, ...]) -> bool:
+    """NOT NULL is an invariant at the top and in structs; elements of lists and maps have none."""
+    return any(
+        f.required or (isinstance(f.type, StructType) and _has_required(f.type.fields))
+        for f in fields
+    )
+
+
+def _is_append_only(state: TableState) -> bool:
+    return state.properties.get("delta.appendOnly", "").lower() == "true"
+
+
+# Spark refuses a table whose schema or properties use a feature that the protocol does not list.
 FEATURES: tuple[Feature, ...] = (
     Feature(
         "inCommitTimestamp",
@@ -44,6 +58,8 @@ FEATURES: tuple[Feature, ...] = (
             "delta.columnMapping.maxColumnId": str(state.last_column_id),
         },
     ),
+    Feature("appendOnly", readers=False, used=_is_append_only),
+    Feature("invariants", readers=False, used=lambda state: _has_required(state.schema.fields)),
     Feature("timestampNtz", readers=True, used=lambda state: state.schema.uses_timestamp_ntz),
 )
 

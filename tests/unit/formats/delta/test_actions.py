@@ -154,6 +154,31 @@ def test_the_protocol_is_the_lowest_true_one_behind_the_fence() -> None:
     assert mapped == ProtocolAction(3, 7, both, (*fence, *both))
 
 
+@pytest.mark.parametrize(
+    ("columns", "listed"),
+    [
+        ("a int not null", True),
+        ("s struct<a: int, t: struct<b: int not null>>", True),
+        ("l list<int not null>, m map<string, struct<a: int not null>>", False),
+    ],
+)
+def test_the_protocol_lists_invariants_where_spark_looks_for_them(
+    columns: str, listed: bool
+) -> None:
+    protocol = protocol_of(first_state(schema_of(columns)))
+
+    assert ("invariants" in (protocol.writer_features or ())) == listed
+    assert protocol.reader_features is None
+
+
+def test_an_append_only_table_says_so_in_its_protocol() -> None:
+    on = first_state(schema_of("a int"), properties={"delta.appendOnly": "true"})
+    off = first_state(schema_of("a int"), properties={"delta.appendOnly": "false"})
+
+    assert "appendOnly" in (protocol_of(on).writer_features or ())
+    assert "appendOnly" not in (protocol_of(off).writer_features or ())
+
+
 def test_configuration_shows_properties_as_they_are_but_no_false_claims() -> None:
     mine = {"owner": "ada", "delta.appendOnly": "false", "delta.columnMapping.mode": "id"}
     state = first_state(schema_of("a int"), properties={**mine, "delta.feature.rowTracking": "on"})
