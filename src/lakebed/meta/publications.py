@@ -6,20 +6,36 @@ import orjson
 
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
-from lakebed.model.history import ManifestRecord, PublicationRecord
+from lakebed.model.history import VECTORS, ManifestRecord, PublicationRecord
 from lakebed.model.ids import SnapshotId, TableId, Version
 
 _PUBLICATION = "SELECT format, kind, number, version, path, size_bytes, digest FROM publications"
+_INSERT = (
+    "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes, digest,"
+    " written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+# A file of deletion vectors is published again when the whole table is, with a later version.
+_AGAIN = (
+    " ON CONFLICT (table_id, format, kind, number) DO UPDATE SET version = EXCLUDED.version,"
+    " size_bytes = EXCLUDED.size_bytes, digest = EXCLUDED.digest"
+)
+_AT_ONCE = 100
+_NUMBERED = (
+    _PUBLICATION
+    + " WHERE table_id = ? AND format = ? AND kind = ? AND number IN ("
+    + ", ".join("?" * _AT_ONCE)
+    + ")"
+)
 _MANIFEST = (
     "SELECT manifest_id, path, size_bytes, digest, spec_id, sequence_number, min_sequence_number,"
-    " snapshot_id, counts, partitions, first_row_id, first_file_id, last_file_id FROM manifests"
+    " snapshot_id, counts, partitions, first_row_id, first_file_id, last_file_id, content"
+    " FROM manifests"
 )
 
 
 def insert_publication(tx: Tx, table_id: TableId, record: PublicationRecord, now_ms: int) -> None:
     tx.run(
-        "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes,"
-        " digest, written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _INSERT + _AGAIN if record.kind == VECTORS else _INSERT,
         (
             table_id,
             record.format,
@@ -46,6 +62,20 @@ def newest_publications(
     return [_publication(r) for r in rows]
 
 
+def get_numbered(
+    tx: Tx, table_id: TableId, format_: str, kind: str, numbers: Sequence[int]
+) -> dict[int, PublicationRecord]:
+    """Those of some numbers that there are."""
+    found: dict[int, PublicationRecord] = {}
+    for start in range(0, len(numbers), _AT_ONCE):
+        some = numbers[start : start + _AT_ONCE]
+        # One statement for any number of them: the last one fills the marks that are left.
+        marks = [*some, *[some[-1]] * (_AT_ONCE - len(some))]
+        for row in tx.all(_NUMBERED, (table_id, format_, kind, *marks)):
+            found[row[2]] = _publication(row)
+    return found
+
+
 def list_publications(tx: Tx, table_id: TableId) -> list[PublicationRecord]:
     rows = tx.all(_PUBLICATION + " WHERE table_id = ? ORDER BY format, kind, number", (table_id,))
     return [_publication(r) for r in rows]
@@ -57,8 +87,8 @@ def insert_manifests(
     tx.run_many(
         "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest,"
         " spec_id, sequence_number, min_sequence_number, snapshot_id, counts, partitions,"
-        " first_row_id, first_file_id, last_file_id)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " first_row_id, first_file_id, last_file_id, content)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 table_id,
@@ -74,8 +104,9 @@ def insert_manifests(
                 orjson.dumps(m.counts).decode(),
                 orjson.dumps(m.partitions).decode(),
                 m.first_row_id,
-                m.first_file_id,
-                m.last_file_id,
+                m.first_id,
+                m.last_id,
+                m.content,
             )
             for m in manifests
         ],
@@ -91,7 +122,8 @@ def retire_manifests(tx: Tx, table_id: TableId, ids: Sequence[int], number: int)
 
 def live_manifests(tx: Tx, table_id: TableId) -> list[ManifestRecord]:
     rows = tx.all(
-        _MANIFEST + " WHERE table_id = ? AND removed_number IS NULL ORDER BY first_file_id",
+        _MANIFEST + " WHERE table_id = ? AND removed_number IS NULL"
+        " ORDER BY content, first_file_id",
         (table_id,),
     )
     return [_manifest(r) for r in rows]
@@ -127,4 +159,5 @@ def _manifest(row: Row) -> ManifestRecord:
         row[10],
         row[11],
         row[12],
+        row[13],
     )

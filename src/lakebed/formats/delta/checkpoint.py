@@ -14,6 +14,15 @@ from lakebed.storage.base import Output, Storage
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 _NAMES = pa.list_(pa.field("element", pa.string()))
+_VECTOR = pa.struct(
+    {
+        "storageType": pa.string(),
+        "pathOrInlineDv": pa.string(),
+        "offset": pa.int32(),
+        "sizeInBytes": pa.int32(),
+        "cardinality": pa.int64(),
+    }
+)
 SCHEMA = pa.schema(
     {
         "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
@@ -26,6 +35,7 @@ SCHEMA = pa.schema(
                 "dataChange": pa.bool_(),
                 "stats": pa.string(),
                 "tags": _TEXTS,
+                "deletionVector": _VECTOR,
             }
         ),
         "remove": pa.struct(
@@ -37,6 +47,7 @@ SCHEMA = pa.schema(
                 "partitionValues": _TEXTS,
                 "size": pa.int64(),
                 "tags": _TEXTS,
+                "deletionVector": _VECTOR,
             }
         ),
         "metaData": pa.struct(
@@ -150,10 +161,13 @@ def _one_kind(name: str, plains: list[Plain]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _struct(kind: pa.StructType, plains: list[Plain]) -> pa.Array:
+def _struct(kind: pa.StructType, plains: Sequence[Plain | None]) -> pa.Array:
     fields = list(kind)
-    columns = [_column(field.type, [p.get(field.name) for p in plains]) for field in fields]
-    return pa.StructArray.from_arrays(columns, fields=fields)
+    columns = [
+        _column(field.type, [p.get(field.name) if p else None for p in plains]) for field in fields
+    ]
+    absent = pa.array([p is None for p in plains], pa.bool_())
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=absent)
 
 
 def _column(kind: pa.DataType, values: list[Any]) -> pa.Array:

@@ -58,8 +58,36 @@ FEATURES: tuple[Feature, ...] = (
             "delta.columnMapping.maxColumnId": str(state.last_column_id),
         },
     ),
+    Feature(
+        "deletionVectors",
+        readers=True,
+        used=lambda state: state.delta_vectors,
+        properties=lambda _: {"delta.enableDeletionVectors": "true"},
+    ),
     Feature("appendOnly", readers=False, used=_is_append_only),
     Feature("invariants", readers=False, used=lambda state: _has_required(state.schema.fields)),
+    Feature(
+        "allowColumnDefaults",
+        readers=False,
+        used=lambda state: any(f.write_default is not None for f in state.schema.walk()),
+    ),
+    Feature(
+        "checkConstraints",
+        readers=False,
+        used=lambda state: bool(state.constraints),
+        # Delta wants TRUE for every row; NULL passes here, as in standard SQL.
+        properties=lambda state: {
+            f"delta.constraints.{name}": f"({text}) IS NOT FALSE"
+            for name, text in state.constraints.items()
+        },
+    ),
+    # Files that hold a narrower type than the schema says break the protocol without it.
+    Feature(
+        "typeWidening",
+        readers=True,
+        used=lambda state: any(f.widened for f in state.schema.walk()),
+        properties=lambda _: {"delta.enableTypeWidening": "true"},
+    ),
     Feature("timestampNtz", readers=True, used=lambda state: state.schema.uses_timestamp_ntz),
 )
 

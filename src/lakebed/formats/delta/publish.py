@@ -1,6 +1,6 @@
 """The Delta publisher: commits, checkpoints, and the start of a log at a later version."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import orjson
 
@@ -12,15 +12,19 @@ from lakebed.formats.delta.checkpoint import Written, existing_checkpoint, write
 from lakebed.formats.delta.features import Start
 from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path, log_versions
 from lakebed.formats.delta.translate import commit_actions, commit_info, state_actions, state_shows
+from lakebed.formats.delta.vectors import describe, file_bytes, file_path
 from lakebed.formats.delta.whole_state import (
     checkpoint_pieces,
     find_start,
+    live_vectors,
     shown_anew,
     start_lines,
 )
+from lakebed.formats.vector_files import VectorFiles
 from lakebed.model.errors import ForeignCommit, StorageError
 from lakebed.model.history import DELTA, PublicationRecord
 from lakebed.model.settings import Value
+from lakebed.model.vectors import DeletionVector
 from lakebed.storage.base import Storage
 
 _INTERVAL = "publish.delta.checkpoint-interval"
@@ -60,17 +64,34 @@ class DeltaPublisher:
             lines += state_actions(view, start)
             if _loses_partitions(view):
                 anew = shown_anew(self._storage, ledger, view, start)
-        lines += commit_actions(view, anew)
+        vectors = describe(ledger, view.head.uuid, (*view.added, *view.removed))
+        lines += commit_actions(view, vectors, anew)
+        named = [f.vector for f in view.added if f.vector is not None]
+        files = self._put_vectors(ledger, view, named, anew=False)
         written = self._put(view, "commit", encode_lines(lines))
         due = self._checkpoint_is_due(ledger, view)
-        return Published((written,), follow_up=("checkpoint",) if due else ())
+        return Published((*files, written), follow_up=("checkpoint",) if due else ())
 
     def _start(self, ledger: Ledger, view: VersionView) -> Published:
+        files = self._put_vectors(ledger, view, live_vectors(ledger, view), anew=True)
         lines = [encode_lines([commit_info(view)])]
         lines += [encode_lines(piece) for piece in start_lines(ledger, view)]
         written = self._put(view, "start", b"".join(lines))
         start = Start(view.commit.version, view.commit.time_ms)
-        return Published((written, self._checkpoint(ledger, view, start)))
+        return Published((*files, written, self._checkpoint(ledger, view, start)))
+
+    def _put_vectors(
+        self, ledger: Ledger, view: VersionView, named: Iterable[DeletionVector], *, anew: bool
+    ) -> list[PublicationRecord]:
+        """The files of the large vectors that the log is about to name."""
+        uuid = view.head.uuid
+        files = VectorFiles(
+            self._storage, DELTA, lambda made: (file_path(uuid, made), file_bytes(ledger, made))
+        )
+        large = [v for v in named if v.delta_offset is not None]
+        written = files.write(ledger, view, large, anew=anew)
+        crash_point("publish_delta_after_vectors")
+        return written
 
     def _put(self, view: VersionView, kind: str, data: bytes) -> PublicationRecord:
         path = commit_path(view.commit.version)

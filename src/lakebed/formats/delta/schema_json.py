@@ -3,9 +3,19 @@
 import orjson
 
 from lakebed.formats.delta.actions import Plain
+from lakebed.formats.delta.literals import sql_literal
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.schema import Schema
-from lakebed.model.types import DecimalType, Field, ListType, MapType, Primitive, StructType, Type
+from lakebed.model.types import (
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    Primitive,
+    StructType,
+    Type,
+    Widening,
+)
 
 _NAMES = {
     "boolean": "boolean",
@@ -39,12 +49,24 @@ def _field(field: Field, mapped: bool) -> Plain:
     if mapped:
         metadata["delta.columnMapping.id"] = field.id
         metadata["delta.columnMapping.physicalName"] = field.physical
+    if field.write_default is not None:
+        metadata["CURRENT_DEFAULT"] = sql_literal(field.type, field.write_default)
+    if field.widened:
+        metadata["delta.typeChanges"] = [_change(w) for w in field.widened]
     return {
         "name": field.name,
         "type": _type(field.type, mapped, field.name),
         "nullable": not field.required,
         "metadata": metadata,
     }
+
+
+def _change(widening: Widening) -> Plain:
+    plain: Plain = {
+        "fromType": _type(widening.before, False, ""),
+        "toType": _type(widening.after, False, ""),
+    }
+    return {**plain, "fieldPath": widening.path} if widening.path else plain
 
 
 def _type(kind: Type, mapped: bool, column: str) -> str | Plain:

@@ -20,7 +20,8 @@ from lakebed.formats.delta.actions import (
 from lakebed.formats.delta.features import Start, configuration_of, protocol_of
 from lakebed.formats.delta.schema_json import schema_string
 from lakebed.formats.delta.values import Bound, Encode, bound_encoders, partition_text
-from lakebed.model.files import ColumnStats, DataFile
+from lakebed.formats.delta.vectors import Descriptors
+from lakebed.model.files import ColumnStats, DataFile, LiveFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
 from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
@@ -110,25 +111,41 @@ def state_shows(view: VersionView) -> bool:
     )
 
 
-def add_of(layout: Layout, file: DataFile, *, time_ms: int, data_change: bool = True) -> AddAction:
+def add_of(
+    layout: Layout,
+    live: LiveFile,
+    vectors: Descriptors,
+    *,
+    time_ms: int,
+    data_change: bool = True,
+) -> AddAction:
+    file = live.file
     return AddAction(
         path=file.path,
         partition_values=_partition_values(layout, file),
         size_bytes=file.size_bytes,
         modified_ms=time_ms,
-        stats=_stats(layout, file),
+        stats=_stats(layout, file, tight=live.vector is None),
+        deletion_vector=vectors[live.vector.id] if live.vector else None,
         data_change=data_change,
     )
 
 
 def remove_of(
-    layout: Layout, file: DataFile, *, time_ms: int, data_change: bool = True
+    layout: Layout,
+    live: LiveFile,
+    vectors: Descriptors,
+    *,
+    time_ms: int,
+    data_change: bool = True,
 ) -> RemoveAction:
+    file = live.file
     return RemoveAction(
         path=file.path,
         deleted_ms=time_ms,
         partition_values=_partition_values(layout, file),
         size_bytes=file.size_bytes,
+        deletion_vector=vectors[live.vector.id] if live.vector else None,
         data_change=data_change,
     )
 
@@ -140,14 +157,15 @@ def _partition_values(layout: Layout, file: DataFile) -> dict[str, str | None]:
     return {name: partition_text(kind, value) for (name, kind), value in values}
 
 
-def _stats(layout: Layout, file: DataFile) -> str:
+def _stats(layout: Layout, file: DataFile, *, tight: bool) -> str:
+    """Of all rows there are in the file: bounds are not tight once some of them are deleted."""
     known = [(leaf, file.stats[leaf.id]) for leaf in layout.leaves if leaf.id in file.stats]
     nulls: Plain = {}
     for leaf, stats in known:
         _place(nulls, leaf.path, stats.null_count)
     members = {**_bounds(layout, known, file.record_count), "nullCount": nulls}
     present = {name: value for name, value in members.items() if value}
-    whole = {"numRecords": file.record_count, **present, "tightBounds": True}
+    whole = {"numRecords": file.record_count, **present, "tightBounds": tight}
     return orjson.dumps(whole).decode()
 
 
@@ -189,7 +207,9 @@ def state_actions(view: VersionView, start: Start | None) -> list[Action]:
     return [protocol_of(view.state), metadata_of(view.head, view.state, start)]
 
 
-def commit_actions(view: VersionView, anew: Sequence[Action] = ()) -> list[Action]:
+def commit_actions(
+    view: VersionView, vectors: Descriptors, anew: Sequence[Action] = ()
+) -> list[Action]:
     """What the commit did, without what a changed state says; `anew` are adds of older files."""
     layout, time_ms = layout_of(view.state), view.commit.time_ms
     lines: list[Action] = []
@@ -197,8 +217,8 @@ def commit_actions(view: VersionView, anew: Sequence[Action] = ()) -> list[Actio
         app_id, number = view.commit.app_transaction
         lines.append(TxnAction(app_id, number, time_ms))
     lines += anew
-    lines += [add_of(layout, f.file, time_ms=time_ms) for f in view.added]
-    lines += [remove_of(layout, f.file, time_ms=time_ms) for f in view.removed]
+    lines += [add_of(layout, f, vectors, time_ms=time_ms) for f in view.added]
+    lines += [remove_of(layout, f, vectors, time_ms=time_ms) for f in view.removed]
     return lines
 
 

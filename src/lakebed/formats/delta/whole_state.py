@@ -8,9 +8,11 @@ from lakebed.formats.delta.actions import Action, TxnAction, encode_path
 from lakebed.formats.delta.checkpoint import known_times
 from lakebed.formats.delta.features import Start
 from lakebed.formats.delta.translate import add_of, layout_of, remove_of, state_actions
+from lakebed.formats.delta.vectors import describe
 from lakebed.model.files import LiveFile
 from lakebed.model.history import DELTA, PublicationRecord
-from lakebed.model.ids import Version
+from lakebed.model.ids import VectorId, Version
+from lakebed.model.vectors import DeletionVector
 from lakebed.storage.base import Storage
 
 _PIECE = 4096  # files; a piece grows to some times this where ids are sparse, so memory is bounded
@@ -41,7 +43,15 @@ def start_lines(ledger: Ledger, view: VersionView) -> Iterator[list[Action]]:
     yield [*state_actions(view, Start(view.commit.version, time_ms)), *_txns(ledger, view)]
     layout = layout_of(view.state)
     for files in _live_pieces(ledger, view):
-        yield [add_of(layout, f.file, time_ms=time_ms) for f in files]
+        vectors = describe(ledger, view.head.uuid, files)
+        yield [add_of(layout, f, vectors, time_ms=time_ms) for f in files]
+
+
+def live_vectors(ledger: Ledger, view: VersionView) -> Iterator[DeletionVector]:
+    """Those of all live files."""
+    if view.state.delta_vectors:
+        for files in _live_pieces(ledger, view):
+            yield from (f.vector for f in files if f.vector is not None)
 
 
 def shown_anew(
@@ -53,12 +63,14 @@ def shown_anew(
     """
     layout = layout_of(view.state)
     times = _Times(storage, ledger, view, start)
-    return [
-        add_of(layout, live.file, time_ms=times.added(live), data_change=False)
-        for files in _live_pieces(ledger, view)
-        for live in files
-        if live.added_version < view.commit.version
-    ]
+    again: list[Action] = []
+    for files in _live_pieces(ledger, view):
+        older = [f for f in files if f.added_version < view.commit.version]
+        vectors = describe(ledger, view.head.uuid, older)
+        again += [
+            add_of(layout, f, vectors, time_ms=times.added(f), data_change=False) for f in older
+        ]
+    return again
 
 
 def checkpoint_pieces(
@@ -69,17 +81,21 @@ def checkpoint_pieces(
     gone = _tombstones(ledger, view, start)
     yield [*state_actions(view, start), *_txns(ledger, view)]
     for files in _live_pieces(ledger, view):
+        vectors = describe(ledger, view.head.uuid, files)
         piece: list[Action] = []
         for live in files:
             # Removed and added again: what counts is that it is there.
-            gone.pop(live.file.path, None)
+            gone.pop(_key(live), None)
             time_ms = times.added(live)
-            piece.append(add_of(layout, live.file, time_ms=time_ms, data_change=False))
+            piece.append(add_of(layout, live, vectors, time_ms=time_ms, data_change=False))
         yield piece
-    if gone:
+    removed = list(gone.values())
+    for first in range(0, len(removed), _PIECE):
+        files = removed[first : first + _PIECE]
+        vectors = describe(ledger, view.head.uuid, files)
         yield [
-            remove_of(layout, f.file, time_ms=times.removed(f), data_change=False)
-            for f in gone.values()
+            remove_of(layout, f, vectors, time_ms=times.removed(f), data_change=False)
+            for f in files
         ]
 
 
@@ -99,13 +115,21 @@ def _live_pieces(ledger: Ledger, view: VersionView) -> Iterator[list[LiveFile]]:
         width = min(2 * width, _WIDEST) if len(files) < _PIECE // 2 else _PIECE
 
 
-def _tombstones(ledger: Ledger, view: VersionView, start: Start | None) -> dict[str, LiveFile]:
-    """Files removed so lately that the log still has to name them, by path."""
+_Key = tuple[str, VectorId | None]
+
+
+def _key(live: LiveFile) -> _Key:
+    """What Delta knows a file by: its path and its deletion vector."""
+    return live.file.path, live.vector.id if live.vector else None
+
+
+def _tombstones(ledger: Ledger, view: VersionView, start: Start | None) -> dict[_Key, LiveFile]:
+    """Files removed so lately that the log still has to name them."""
     commit = view.commit
     expired = ledger.commit_before(commit.time_ms - retention_ms(view.state.properties))
     after = max(expired.version if expired else -1, start.version if start else -1)
     removed = ledger.removed_between(after=Version(after), up_to=commit.version)
-    return {f.file.path: f for f in sorted(removed, key=lambda f: f.removed_version or 0)}
+    return {_key(f): f for f in sorted(removed, key=lambda f: f.removed_version or 0)}
 
 
 def retention_ms(properties: Mapping[str, str]) -> int:

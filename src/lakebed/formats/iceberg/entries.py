@@ -75,7 +75,7 @@ def shape_of(
         kinds = types.partition_scalars(spec, ever)
         fields = orjson.dumps(types.spec_fields_json(spec))
         shapes[int(spec.id)] = SpecShape(fields, kinds, types.partition_type(spec, kinds))
-    schema_json = orjson.dumps(types.schema_json(schema))
+    schema_json = orjson.dumps(types.schema_json(schema, format_version))
     return Shape(format_version, location, schema_json, _leaves(schema), shapes)
 
 
@@ -92,8 +92,8 @@ class Content:
     """The files of one manifest, by what its snapshot says of them."""
 
     spec_id: int
-    first_file_id: int
-    last_file_id: int
+    first_id: int
+    last_id: int
     kept: Sequence[LiveFile] = ()
     added: Sequence[LiveFile] = ()
     removed: Sequence[LiveFile] = ()
@@ -229,8 +229,8 @@ def record_of(
         counts=(added, kept, removed, added_rows, kept_rows, removed_rows),
         partitions=summarise(shape.specs[content.spec_id].kinds, content.files),
         first_row_id=_manifest_row_id(shape, snapshot, content),
-        first_file_id=content.first_file_id,
-        last_file_id=content.last_file_id,
+        first_id=content.first_id,
+        last_id=content.last_id,
     )
 
 

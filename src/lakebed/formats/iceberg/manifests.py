@@ -23,8 +23,8 @@ class Draft:
     """A manifest to write: what this version adds and removes, and what lives on in `sources`."""
 
     spec_id: int
-    first_file_id: int
-    last_file_id: int
+    first_id: int
+    last_id: int
     sources: tuple[ManifestRecord, ...] = ()
     added: tuple[LiveFile, ...] = ()
     removed: tuple[LiveFile, ...] = ()
@@ -70,20 +70,20 @@ def plan(
     return Plan(
         carried=tuple(m for m in kept if m.id not in replaced),
         retired=tuple(sorted([*dead, *replaced])),
-        drafts=tuple(sorted(drafts, key=lambda d: (d.first_file_id, d.spec_id))),
+        drafts=tuple(sorted(drafts, key=lambda d: (d.first_id, d.spec_id))),
     )
 
 
 def _plan_spec(
     live: list[ManifestRecord], added: list[LiveFile], removed: list[LiveFile], *, lineage: bool
 ) -> list[Draft]:
-    live = sorted(live, key=lambda m: m.first_file_id)
-    firsts = [m.first_file_id for m in live]
+    live = sorted(live, key=lambda m: m.first_id)
+    firsts = [m.first_id for m in live]
     touched: dict[int, _Touched] = defaultdict(_Touched)  # by place in `live`
     between: dict[int, list[LiveFile]] = defaultdict(list)  # by the place before the gap
     for file in removed:
         at = bisect_right(firsts, file.id) - 1
-        if at < 0 or file.id > live[at].last_file_id:
+        if at < 0 or file.id > live[at].last_id:
             raise PublishError(
                 f"no published manifest holds file {file.id} ({file.file.path}), which is removed",
                 hint="turn Iceberg publication off and on again for this table to start afresh",
@@ -93,7 +93,7 @@ def _plan_spec(
     for file in added:
         at = bisect_right(firsts, file.id) - 1
         # A file that comes back (restore) has an old id, which a manifest's run may hold.
-        inside = at >= 0 and file.id <= live[at].last_file_id
+        inside = at >= 0 and file.id <= live[at].last_id
         (touched[at].added if inside else between[at]).append(file)
     for at, manifest in enumerate(live):
         if lineage and manifest.first_row_id is None:
@@ -101,9 +101,9 @@ def _plan_spec(
     rewritten = [_rewritten(live[at], changes) for at, changes in touched.items()]
     fresh = [draft for files in between.values() for draft in _fresh(files)]
     row: list[tuple[int, ManifestRecord | None]] = [
-        (m.first_file_id, None if at in touched else m) for at, m in enumerate(live)
+        (m.first_id, None if at in touched else m) for at, m in enumerate(live)
     ]
-    row += [(draft.first_file_id, None) for draft in fresh]
+    row += [(draft.first_id, None) for draft in fresh]
     neighbours = [m for _, m in sorted(row, key=lambda item: item[0])]
     return rewritten + fresh + [_merged(window) for window in merge_windows(neighbours)]
 
@@ -111,8 +111,8 @@ def _plan_spec(
 def _rewritten(manifest: ManifestRecord, changes: _Touched) -> Draft:
     return Draft(
         manifest.spec_id,
-        manifest.first_file_id,
-        manifest.last_file_id,
+        manifest.first_id,
+        manifest.last_id,
         (manifest,),
         tuple(changes.added),
         tuple(changes.removed),
@@ -128,7 +128,7 @@ def _fresh(files: list[LiveFile]) -> Iterator[Draft]:
 
 def _merged(window: Sequence[ManifestRecord]) -> Draft:
     first, last = window[0], window[-1]
-    return Draft(first.spec_id, first.first_file_id, last.last_file_id, tuple(window))
+    return Draft(first.spec_id, first.first_id, last.last_id, tuple(window))
 
 
 def merge_windows(row: Sequence[ManifestRecord | None]) -> list[list[ManifestRecord]]:

@@ -45,7 +45,7 @@ def render_metadata(view: VersionView, parts: MetadataParts) -> bytes:
         "last-updated-ms": view.commit.time_ms,
         "last-column-id": state.last_column_id,
         "current-schema-id": state.schema.id,
-        "schemas": [types.schema_json(s) for s in _schemas(state, parts)],
+        "schemas": [types.schema_json(s, state.iceberg_version) for s in _schemas(state, parts)],
         "default-spec-id": state.spec.id,
         "partition-specs": [types.spec_json(s) for s in known_specs(state, parts.specs)],
         "last-partition-id": max(state.last_partition_id, FIRST_PARTITION_FIELD_ID - 1),

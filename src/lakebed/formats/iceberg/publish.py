@@ -169,21 +169,21 @@ class _Run:
             file
             for source in draft.sources
             for file in self._ledger.files_in_run(
-                version, first=source.first_file_id, last=source.last_file_id
+                version, first=source.first_id, last=source.last_id
             )
             if file.file.spec_id == draft.spec_id and file.id not in back
         ]
         expected = sum(map(live_entries, draft.sources)) - len(draft.removed)
         if len(kept) != expected:
             raise PublishError(
-                f"manifests of files {draft.first_file_id} to {draft.last_file_id} should leave"
+                f"manifests of files {draft.first_id} to {draft.last_id} should leave"
                 f" {expected} live files, the rows have {len(kept)}",
                 hint="turn Iceberg publication off and on again for this table to start afresh",
             )
         return Content(
             draft.spec_id,
-            draft.first_file_id,
-            draft.last_file_id,
+            draft.first_id,
+            draft.last_id,
             kept,
             draft.added,
             draft.removed,
@@ -224,7 +224,7 @@ class _Run:
         published: list[Snapshot],
     ) -> str:
         path = self._names.manifest_list(snapshot.id)
-        manifests = sorted([*carried, *self.manifests_added], key=lambda m: (m.first_file_id, m.id))
+        manifests = sorted([*carried, *self.manifests_added], key=lambda m: (m.first_id, m.id))
         parent = next((s.id for s in published if s.id == snapshot.parent_id), None)
         data = encode_manifest_list(
             [list_entry(shape, m) for m in manifests],

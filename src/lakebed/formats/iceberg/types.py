@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from lakebed.formats.iceberg.manifest_schemas import PartitionField
+from lakebed.formats.iceberg.single_values import to_json
 from lakebed.model.errors import DataCorrupt
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
@@ -51,48 +52,55 @@ def scalar_name(kind: Scalar) -> str:
             return _NAMES.get(name, name)
 
 
-def type_json(kind: Type) -> str | Json:
+def type_json(kind: Type, format_version: int) -> str | Json:
     match kind:
         case StructType(fields):
-            return {"type": "struct", "fields": [_field_json(f) for f in fields]}
+            members = [_field_json(f, format_version) for f in fields]
+            return {"type": "struct", "fields": members}
         case ListType(element_id, element, required):
             return {
                 "type": "list",
                 "element-id": element_id,
-                "element": type_json(element),
+                "element": type_json(element, format_version),
                 "element-required": required,
             }
         case MapType(key_id, key, value_id, value, required):
             return {
                 "type": "map",
                 "key-id": key_id,
-                "key": type_json(key),
+                "key": type_json(key, format_version),
                 "value-id": value_id,
-                "value": type_json(value),
+                "value": type_json(value, format_version),
                 "value-required": required,
             }
         case Primitive() | DecimalType() | FixedType():
             return scalar_name(kind)
 
 
-def schema_json(schema: Schema) -> Json:
+def schema_json(schema: Schema, format_version: int) -> Json:
+    """Defaults are there from version 3 on."""
     plain: Json = {"type": "struct", "schema-id": schema.id}
     key = _identifiers(schema)
     if key:
         plain["identifier-field-ids"] = key
-    plain["fields"] = [_field_json(f) for f in schema.fields]
+    plain["fields"] = [_field_json(f, format_version) for f in schema.fields]
     return plain
 
 
-def _field_json(field: Field) -> Json:
+def _field_json(field: Field, format_version: int) -> Json:
     plain: Json = {
         "id": field.id,
         "name": field.name,
         "required": field.required,
-        "type": type_json(field.type),
+        "type": type_json(field.type, format_version),
     }
     if field.doc is not None:
         plain["doc"] = field.doc
+    if format_version >= 3 and isinstance(field.type, Primitive | DecimalType | FixedType):
+        if field.initial_default is not None:
+            plain["initial-default"] = to_json(field.type, field.initial_default)
+        if field.write_default is not None:
+            plain["write-default"] = to_json(field.type, field.write_default)
     return plain
 
 

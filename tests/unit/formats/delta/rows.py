@@ -1,7 +1,7 @@
 """A table's rows by hand: a ledger in memory with the times and states a test wants."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +10,29 @@ from lakebed.formats.base import Published, Publisher
 from lakebed.formats.delta.publish import DeltaPublisher
 from lakebed.model.files import ColumnStats, DataFile, LiveFile
 from lakebed.model.history import (
+    VECTORS,
     CommitRecord,
     OutboxRow,
     PublicationRecord,
     TableHead,
     TableState,
 )
-from lakebed.model.ids import FieldId, FileId, SnapshotId, SpecId, StateId, TableId, Version
+from lakebed.model.ids import (
+    FieldId,
+    FileId,
+    SnapshotId,
+    SpecId,
+    StateId,
+    TableId,
+    VectorId,
+    Version,
+)
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import UNSORTED, PartitionSpec, parse_spec
 from lakebed.model.schema import Schema, new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.model.settings import BY_NAME, Value
+from lakebed.model.vectors import DeletionVector, Positions, place_vectors
 from lakebed.storage.base import Storage
 
 T0 = 1_700_000_000_000
@@ -83,6 +94,8 @@ class FakeLedger(Ledger):
         self._files: list[LiveFile] = []
         self._publications: list[PublicationRecord] = []
         self._outbox: list[OutboxRow] = []
+        self._vectors: list[tuple[DeletionVector, str]] = []
+        self._bitmaps: dict[VectorId, bytes] = {}
         self._time_ms = time_ms
         self._head = TableHead(
             id=TABLE,
@@ -111,20 +124,28 @@ class FakeLedger(Ledger):
         *,
         add: Sequence[DataFile] = (),
         remove: Sequence[str] = (),
+        delete: Mapping[str, Iterable[int]] | None = None,
+        back: Sequence[LiveFile] = (),
         step_ms: int = 1000,
         message: str | None = None,
         app: tuple[str, int] | None = None,
         summary: Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> VersionView:
-        """The next version; `changes` replace members of the state, `remove` names paths."""
+        """The next version; `changes` replace members of the state, `remove` names paths.
+
+        `delete` names positions by path; `back` are files that come back with their vectors.
+        """
         version = Version(self._head.version + 1)
         previous = self._states[-1] if version else None
+        if delete and not self._states[-1].delta_vectors:
+            changes["delta_vectors"] = True
         if changes:
             changed = replace(self._states[-1], id=StateId(self._states[-1].id + 1), **changes)
             self._states.append(changed)
-        removed = self._close(remove, version)
-        added = self._open(add, version)
+        removed = self._close([*remove, *(delete or {})], version)
+        added = self._open(add, version) + self._with_vectors(delete or {}, removed, version)
+        added += self._again(back, version)
         self._advance(version, step_ms if version else 0)
         record = CommitRecord(
             TABLE,
@@ -163,6 +184,31 @@ class FakeLedger(Ledger):
             added.append(LiveFile(file_id, file, version, None, 1, SnapshotId(1), None))
         self._files += added
         return tuple(added)
+
+    def _with_vectors(
+        self, delete: Mapping[str, Iterable[int]], before: Sequence[LiveFile], version: Version
+    ) -> tuple[LiveFile, ...]:
+        files = [f for f in before if f.file.path in delete]
+        made = []
+        for f in files:
+            old = Positions.from_bytes(self._bitmaps[f.vector.id]) if f.vector else Positions()
+            made.append(old | Positions(delete[f.file.path]))
+        placed = place_vectors(
+            [(p.to_bytes(), len(p)) for p in made],
+            VectorId(len(self._bitmaps)),
+            sequence_number=version + 1,
+            snapshot_id=SnapshotId(1000 + version),
+        )
+        for vector, positions, f in zip(placed, made, files, strict=True):
+            self._bitmaps[vector.id] = positions.to_bytes()
+            self._vectors.append((vector, f.file.path))
+        revectored = zip(files, placed, strict=True)
+        return self._again([replace(f, vector=vector) for f, vector in revectored], version)
+
+    def _again(self, files: Sequence[LiveFile], version: Version) -> tuple[LiveFile, ...]:
+        again = tuple(replace(f, added_version=version, removed_version=None) for f in files)
+        self._files += again
+        return again
 
     def _advance(self, version: Version, step_ms: int) -> None:
         self._time_ms += step_ms
@@ -233,6 +279,16 @@ class FakeLedger(Ledger):
             for f in self._files
             if f.removed_version is not None and after < f.removed_version <= up_to
         ]
+
+    def bitmaps(self, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
+        return {vector_id: self._bitmaps[vector_id] for vector_id in ids}
+
+    def vectors_of(self, snapshot_id: SnapshotId) -> list[tuple[DeletionVector, str]]:
+        return [(v, path) for v, path in self._vectors if v.snapshot_id == snapshot_id]
+
+    def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:
+        found = self.publications(format_, VECTORS, 10**9)
+        return {p.number: p for p in found if p.number in set(numbers)}
 
     def commit_before(self, time_ms: int) -> CommitRecord | None:
         return next((c for c in self.commits(10**9) if c.time_ms <= time_ms), None)

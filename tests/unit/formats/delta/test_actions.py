@@ -27,8 +27,8 @@ from lakebed.formats.delta.schema_json import schema_string
 from lakebed.formats.delta.translate import add_of, layout_of, metadata_of
 from lakebed.formats.delta.values import bound_encoders, partition_text
 from lakebed.model.errors import UnsupportedFeature
-from lakebed.model.files import ColumnStats, DataFile
-from lakebed.model.ids import FieldId, SpecId, Version
+from lakebed.model.files import ColumnStats, DataFile, LiveFile
+from lakebed.model.ids import FieldId, FileId, SnapshotId, SpecId, Version
 from lakebed.model.types import DecimalType, Primitive, Type
 from tests.unit.formats.delta.rows import FakeLedger, first_state, schema_of
 
@@ -297,7 +297,8 @@ def stats_of(**changed: ColumnStats) -> str | None:
     }
     by_id = {FieldId(ids[name]): each for name, each in stats.items()}
     file = DataFile("data/f", 10, 2, SpecId(0), (1,), by_id)
-    add = add_of(layout_of(first_state(schema, ("p",))), file, time_ms=7)
+    live = LiveFile(FileId(1), file, Version(0), None, 1, SnapshotId(1), None)
+    add = add_of(layout_of(first_state(schema, ("p",))), live, {}, time_ms=7)
     assert add.partition_values == {"p": "1"}
     return add.stats
 

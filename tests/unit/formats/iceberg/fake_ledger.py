@@ -225,7 +225,7 @@ class FakeLedger:
 
     def live_manifests(self) -> list[ManifestRecord]:
         found = [m for m in self.manifests.values() if m.id not in self.retired]
-        return sorted(found, key=lambda m: m.first_file_id)
+        return sorted(found, key=lambda m: m.first_id)
 
     def publications(self, format_: str, kind: str, limit: int) -> list[PublicationRecord]:
         found = [p for p in self.published if (p.format, p.kind) == (format_, kind)]

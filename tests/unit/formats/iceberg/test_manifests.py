@@ -35,14 +35,14 @@ def file(file_id: int, spec: int = 0) -> LiveFile:
 
 
 def runs(made: Plan) -> list[tuple[int, int]]:
-    return [(d.first_file_id, d.last_file_id) for d in made.drafts]
+    return [(d.first_id, d.last_id) for d in made.drafts]
 
 
 def test_added_files_get_one_manifest_per_spec() -> None:
     made = plan([manifest(1, 4)], [file(5), file(6, 1), file(7)], [], lineage=False)
 
     assert [(d.spec_id, [f.id for f in d.added]) for d in made.drafts] == [(0, [5, 7]), (1, [6])]
-    assert [m.first_file_id for m in made.carried] == [1]
+    assert [m.first_id for m in made.carried] == [1]
     assert made.retired == ()
 
 
@@ -69,7 +69,7 @@ def test_manifests_without_live_files_are_left_behind() -> None:
     made = plan([manifest(1, 4), empty], [], [], lineage=False)
 
     assert made.retired == (empty.id,)
-    assert [m.first_file_id for m in made.carried] == [1]
+    assert [m.first_id for m in made.carried] == [1]
 
 
 def test_a_file_of_no_manifest_cannot_be_removed() -> None:
@@ -82,7 +82,7 @@ def test_a_file_of_no_manifest_cannot_be_removed() -> None:
 def test_a_file_that_comes_back_joins_the_manifest_around_it() -> None:
     made = plan([manifest(1, 4, 3), manifest(9, 12)], [file(2), file(6)], [], lineage=False)
 
-    assert [(d.first_file_id, d.last_file_id, [f.id for f in d.added]) for d in made.drafts] == [
+    assert [(d.first_id, d.last_id, [f.id for f in d.added]) for d in made.drafts] == [
         (1, 4, [2]),
         (6, 6, [6]),
     ]
@@ -165,14 +165,12 @@ def test_a_long_history_keeps_few_manifests_and_rewrites_little(seed: int) -> No
             inside = [
                 i
                 for i, spec in alive.items()
-                if spec == draft.spec_id and draft.first_file_id <= i <= draft.last_file_id
+                if spec == draft.spec_id and draft.first_id <= i <= draft.last_id
             ]
             if len(draft.sources) > 1:
                 merged_entries += len(inside)
             ids += 1
-            record = manifest(
-                draft.first_file_id, draft.last_file_id, len(inside), spec=draft.spec_id
-            )
+            record = manifest(draft.first_id, draft.last_id, len(inside), spec=draft.spec_id)
             written.append(replace(record, id=ids))
         live = [*made.carried, *written]
         assert_partition(live, alive)
@@ -185,5 +183,5 @@ def assert_partition(live: list[ManifestRecord], alive: dict[int, int]) -> None:
     """Every live file is in exactly one manifest, because runs of one spec do not overlap."""
     assert sum(map(live_entries, live)) == len(alive)
     for spec in (0, 1):
-        of_spec = sorted((m.first_file_id, m.last_file_id) for m in live if m.spec_id == spec)
+        of_spec = sorted((m.first_id, m.last_id) for m in live if m.spec_id == spec)
         assert all(a[1] < b[0] for a, b in pairwise(of_spec))

@@ -30,7 +30,7 @@ def schema_of(text: str, **options: Any) -> Schema:
 
 
 def peer(schema: Schema) -> PeerSchema:
-    return PeerSchema.model_validate(types.schema_json(schema))
+    return PeerSchema.model_validate(types.schema_json(schema, 2))
 
 
 def test_every_type_is_understood_by_pyiceberg() -> None:
@@ -93,7 +93,7 @@ def test_a_primary_key_becomes_identifier_fields() -> None:
 def test_a_key_that_iceberg_forbids_is_left_out(field: Field) -> None:
     schema = Schema(SchemaId(0), (field,), (FieldId(1),))
 
-    assert "identifier-field-ids" not in types.schema_json(schema)
+    assert "identifier-field-ids" not in types.schema_json(schema, 2)
 
 
 def test_partition_specs_and_sort_orders_are_understood() -> None:
@@ -142,7 +142,7 @@ def test_the_name_mapping_has_physical_names_at_every_level() -> None:
 
 def test_leaf_types_are_read_back() -> None:
     schema = schema_of(EVERYTHING)
-    plain = json.loads(json.dumps(types.schema_json(schema)))
+    plain = json.loads(json.dumps(types.schema_json(schema, 2)))
 
     found = types.leaf_types(plain)
 
@@ -171,7 +171,7 @@ def test_partition_types_are_read_back() -> None:
     schema = schema_of("i int, ts timestamp, s string")
     texts = ("i", "day(ts)", "year(ts)", "bucket(4, s)", "truncate(3, s)")
     fields = types.spec_fields_json(parse_spec(texts, schema))
-    leaves = types.leaf_types(types.schema_json(schema))
+    leaves = types.leaf_types(types.schema_json(schema, 2))
 
     found = types.partition_kinds([*fields, {"transform": "void", "source-id": 1}], leaves)
 
