@@ -1,14 +1,27 @@
 """What a transaction has staged for one table: its base, and the files it adds and removes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lakebed.core.state import next_state
-from lakebed.model.changes import AppendFiles, Change, CreateTable, RemoveFiles, TableChanges
+from lakebed.model.changes import (
+    AppendFiles,
+    Change,
+    CreateTable,
+    DeleteRows,
+    RemoveFiles,
+    TableChanges,
+)
+from lakebed.model.counts import RowCounts
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import FileId, SnapshotId
+from lakebed.model.ids import FileId, SnapshotId, VectorId
+from lakebed.model.vectors import DeletionVector, Positions
+from lakebed.rowops.change import RowChange
+
+PositionsById = Mapping[FileId, Positions]
+_NONE = Positions()
 
 
 @dataclass(slots=True)
@@ -27,6 +40,11 @@ class Staged:
     reads: list[Predicate] = field(default_factory=list)
     metadata: list[Change] = field(default_factory=list)
     scanned: bool = False  # the transaction has read it
+    deleted: dict[FileId, Positions] = field(default_factory=dict)  # rows of the base's files
+    own_deleted: dict[str, Positions] = field(default_factory=dict)  # of appended files, by path
+    copied: list[DataFile] = field(default_factory=list)  # appended by changes of rows
+    counts: RowCounts | None = None  # of all changes of rows
+    sees_all_rows: bool = False  # what it changes holds only if no row came in between
 
     @property
     def appended(self) -> list[DataFile]:
@@ -45,7 +63,27 @@ class Staged:
             for a in self.appends
         ]
         self.removed.update({f.id: f for f in files if f.id >= 0})
+        for file in files:
+            self.deleted.pop(file.id, None)
+            self.own_deleted.pop(file.file.path, None)
         self.reads.append(reads)
+
+    def change_rows(self, change: RowChange, operation: str) -> None:
+        """Rows go, files go, files come; a change that is none leaves everything as it is."""
+        self.scanned |= change.is_empty
+        self.counts = change.counts + (self.counts or RowCounts())
+        if change.is_empty:
+            return
+        own = [f.path for f in self.appended]
+        for file_id, gone in change.deleted.items():
+            if file_id < 0:
+                path = own[-1 - file_id]
+                self.own_deleted[path] = self.own_deleted.get(path, _NONE) | gone
+            else:
+                self.deleted[file_id] = self.deleted.get(file_id, _NONE) | gone
+        self.remove(change.removed, change.reads)
+        self.copied += change.written
+        self.append(AppendFiles(change.written, self.state.schema.id), operation)
 
     def change(self, change: Change, operation: str) -> None:
         self.state = next_state(self.state, [change])
@@ -56,24 +94,60 @@ class Staged:
         """Read-your-writes: what this transaction sees. Its own files have negative ids."""
         assert self.live is not None
         version = self.head.version
+        base = [
+            _less(f, self.deleted.get(f.id, _NONE)) for f in self.live if f.id not in self.removed
+        ]
         staged = [
-            LiveFile(FileId(-1 - n), f, version, None, 0, SnapshotId(0), None)
+            _less(
+                LiveFile(FileId(-1 - n), f, version, None, 0, SnapshotId(0), None),
+                self.own_deleted.get(f.path, _NONE),
+            )
             for n, f in enumerate(self.appended)
         ]
-        return [f for f in self.live if f.id not in self.removed] + staged
+        return base + staged
+
+    def positions(
+        self, files: Sequence[LiveFile], kept: Callable[[Sequence[LiveFile]], PositionsById]
+    ) -> PositionsById:
+        """The rows of some visible files that are gone; `kept` knows those of the base."""
+        wanted = {f.id for f in files}
+        base = [f for f in self.live or () if f.id in wanted and f.vector is not None]
+        gone = dict(kept(base)) if base else {}
+        for file in files:
+            ours = self.deleted.get(file.id) or self.own_deleted.get(file.file.path)
+            if ours:
+                gone[file.id] = gone.get(file.id, _NONE) | ours
+        return gone
 
     def changes(self, app_transaction: tuple[str, int] | None) -> TableChanges:
         listed: list[Change] = [self.create] if self.create else []
         listed += self.metadata
         listed += [RemoveFiles(tuple(self.removed), r) for r in self.reads]
-        listed += self.appends
+        if self.deleted:
+            listed.append(DeleteRows(dict(self.deleted), self.reads[0]))
+        listed += [self._with_deleted(append) for append in self.appends if append.files]
         return TableChanges(
             table_id=None if self.create else self.head.id,
             base=None if self.create else self.head.version,
             operation=_operation(self.operations),
             changes=tuple(listed),
             app_transaction=app_transaction,
+            metrics=self.counts.to_summary() if self.counts else {},
+            sees_all_rows=self.sees_all_rows,
         )
+
+    def _with_deleted(self, append: AppendFiles) -> AppendFiles:
+        gone = {n: self.own_deleted.get(f.path) for n, f in enumerate(append.files)}
+        return replace(append, deleted={n: p for n, p in gone.items() if p})
+
+
+def _less(live: LiveFile, gone: Positions) -> LiveFile:
+    """The file without rows that this transaction takes away: it counts as if it had a vector."""
+    if not gone:
+        return live
+    before = live.vector.cardinality if live.vector else 0
+    vector = DeletionVector(VectorId(-1), before + len(gone), 0, 0, SnapshotId(0), None, 0)
+    return replace(live, vector=vector)
 
 
 def _operation(operations: Sequence[str]) -> str:

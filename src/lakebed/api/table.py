@@ -7,7 +7,7 @@ from typing import TypeVar, Unpack
 
 import pyarrow as pa
 
-from lakebed.api.alter import Alter, Draft, Step
+from lakebed.api.alter import Alter, Step
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
@@ -114,13 +114,20 @@ class Table:
         """Rows at the newest version, known without reading a file."""
         return self._head("read").live_rows
 
-    def append(self, rows: object, **options: Unpack[CommitOptions]) -> Commit:
-        """Add rows: Arrow, batches, pandas, Polars or a list of dicts, each checked first."""
+    def append(
+        self, rows: object, *, merge_schema: bool = False, **options: Unpack[CommitOptions]
+    ) -> Commit:
+        """Add rows: Arrow, batches, pandas, Polars or a list of dicts, each checked first.
+
+        With `merge_schema` the table gets columns and struct members that only the rows have, and
+        wider types where theirs are, in the same commit.
+        """
         return self._write(
             "append",
             options,
-            prepare=lambda table: table.prepare_append(rows),
+            prepare=lambda table: table.prepare_append(rows, merge_schema=merge_schema),
             stage=lambda table, ready: table.stage_append(ready),
+            request=("merge_schema",) if merge_schema else (),
         )
 
     def overwrite(
@@ -170,10 +177,9 @@ class Table:
         )
 
     def alter(self, **options: Unpack[CommitOptions]) -> Alter[Commit]:
-        """Collect schema changes; they become one commit."""
+        """Collect changes of columns, key, partitioning and the like; they become one commit."""
         head = self._head("alter")
-        state = self._parts.catalog.state(head, head.state_id)
-        draft = Draft(state, self._parts.outbox.ledger(self._id).schemas())
+        draft = Transaction(self._parts, check_options(options)).pin(head).draft()
         return Alter(draft, lambda steps, words: self._alter(steps, words, options))
 
     def scan(
@@ -259,6 +265,7 @@ class Table:
             specs=self._parts.planner.specs(head),
             columns=columns,
             predicate=predicate,
+            positions=self._parts.planner.positions,
         )
 
     def _alter(self, steps: list[Step], words: list[str], options: CommitOptions) -> Commit:

@@ -4,23 +4,54 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lakebed.api.alter import Alter, Draft, Step
+from lakebed.api.alter import Alter, Step
+from lakebed.api.constraints import refuse_violations
+from lakebed.api.draft import Basis, Draft
+from lakebed.api.merging import merge_steps
 from lakebed.api.parts import Parts
 from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import Staged
 from lakebed.api.writing import write_files
+from lakebed.core.overlap import in_partitions
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, partitions_predicate, whole_files
+from lakebed.core.state import next_state
+from lakebed.engines.arrow.read import read
 from lakebed.model.binding import bind
-from lakebed.model.changes import AppendFiles, SetFormats, SetProperties
-from lakebed.model.errors import InvalidInput, LakebedError, NoChanges, UnsupportedFeature
-from lakebed.model.expressions import TRUE, Predicate
+from lakebed.model.changes import (
+    AppendFiles,
+    Change,
+    SetFormats,
+    SetProperties,
+    SetSchema,
+    SetSortOrder,
+    SetSpec,
+)
+from lakebed.model.errors import (
+    CommitConflict,
+    InvalidInput,
+    LakebedError,
+    NoChanges,
+    UnsupportedFeature,
+)
+from lakebed.model.expressions import TRUE, Not, Predicate
 from lakebed.model.files import LiveFile
+from lakebed.model.ids import StateId
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.settings import parse_formats
 from lakebed.security.policy import require
+from lakebed.sql.predicate import parse_predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Rows already written, and what they need of the table; decided on one state of it."""
+
+    files: AppendFiles
+    state_id: StateId
+    changes: Sequence[Change]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +81,9 @@ class TransactionTable:
     def schema(self) -> Schema:
         return self._staged.state.schema
 
-    def append(self, rows: object) -> None:
-        self.stage_append(self.prepare_append(rows))
+    def append(self, rows: object, *, merge_schema: bool = False) -> None:
+        """Add rows; with `merge_schema` the table gets the columns it lacks, and wider types."""
+        self.stage_append(self.prepare_append(rows, merge_schema=merge_schema))
 
     def overwrite(
         self, rows: object, *, where: str | None = None, partitions: bool = False
@@ -75,7 +107,7 @@ class TransactionTable:
     def alter(self) -> Alter[None]:
         """Collect schema changes; its commit() makes them part of this transaction."""
         self._may("alter")
-        return Alter(self._draft(), lambda steps, _: self.stage_steps(steps))
+        return Alter(self.draft(), lambda steps, _: self.stage_steps(steps))
 
     def scan(self, *, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
         """What this transaction sees of the table: its base and its own writes."""
@@ -84,13 +116,26 @@ class TransactionTable:
         self._staged.scanned = True
         return Scan(self._parts, None, lambda: self._plan(wanted, predicate))
 
-    def prepare_append(self, rows: object) -> AppendFiles:
+    def prepare_append(self, rows: object, *, merge_schema: bool) -> Append:
         self._may("write")
-        files = write_files(self._parts, self._staged.head, self._staged.state, rows)
-        return AppendFiles(tuple(files), self._staged.state.schema.id)
+        state, changes = self._staged.state, list[Change]()
+        if merge_schema:
+            self._may("alter")
+            changes, rows = self._merged(rows)
+        after = next_state(state, changes)
+        files = write_files(self._parts, self._staged.head, after, rows)
+        return Append(AppendFiles(tuple(files), after.schema.id), state.id, changes)
 
-    def stage_append(self, append: AppendFiles) -> None:
-        self._staged.append(append, "append")
+    def stage_append(self, append: Append) -> None:
+        if append.changes and append.state_id != self._staged.state.id:
+            raise CommitConflict(
+                f"table {self.name} was altered while rows with new columns were written",
+                hint="append the rows again",
+                table=self.name,
+            )
+        for change in append.changes:
+            self._staged.change(change, "append")
+        self._staged.append(append.files, "append")
 
     def prepare_overwrite(self, rows: object, *, where: str | None, partitions: bool) -> Overwrite:
         self._may("write")
@@ -122,23 +167,63 @@ class TransactionTable:
 
     def abandon(self, ready: object) -> None:
         """Delete the files of rows that were prepared and cannot be staged."""
-        append = ready.files if isinstance(ready, Overwrite) else ready
+        append = ready.files if isinstance(ready, Overwrite | Append) else ready
         for file in append.files if isinstance(append, AppendFiles) else ():
             with suppress(LakebedError):
                 self._parts.storage.delete(f"{self._staged.head.location}/{file.path}")
 
     def stage_steps(self, steps: list[Step]) -> None:
         self._may("alter")
-        draft = self._draft()
+        draft = self.draft()
         for step in steps:
             step(draft)
-        self._staged.change(draft.change(), "alter")
+        changes = draft.changes()
+        next_state(self._staged.state, changes)  # refused before any of them is staged
+        self._check_rows(draft)
+        for change in changes:
+            self._staged.change(change, "alter")
+        self._staged.sees_all_rows |= draft.sees_all_rows
 
-    def _draft(self) -> Draft:
-        schemas = [self._staged.state.schema]
-        if self._staged.create is None:
-            schemas += self._parts.outbox.ledger(self._staged.head.id).schemas()
-        return Draft(self._staged.state, schemas)
+    def draft(self) -> Draft:
+        """The table as this transaction sees it, to be changed."""
+        staged = self._staged
+        schemas = [c.schema for c in staged.metadata if isinstance(c, SetSchema)]
+        specs = [c.spec for c in staged.metadata if isinstance(c, SetSpec)]
+        orders = [c.sort_order for c in staged.metadata if isinstance(c, SetSortOrder)]
+        if staged.create is not None:
+            schemas.append(staged.create.schema)
+            specs.append(staged.create.spec)
+        else:
+            ledger = self._parts.outbox.ledger(staged.head.id)
+            schemas += ledger.schemas()
+            specs += ledger.specs()
+            orders += ledger.sort_orders()
+        has_files = staged.head.live_files > len(staged.removed) or bool(staged.appended)
+        return Draft(Basis(staged.state, schemas, specs, orders, has_files))
+
+    def _check_rows(self, draft: Draft) -> None:
+        """No row there is may violate a constraint that is new."""
+        for name, text in draft.new_constraints().items():
+            predicate = parse_predicate(text)
+            plan = make_plan(
+                self._staged.head,
+                self._staged.head.version,
+                draft.schema,
+                live=self._visible(),
+                specs=self._specs(),
+                columns=None,
+                predicate=Not(predicate),
+                positions=self._parts.planner.positions,
+            )
+            for batch in read(plan, self._parts.storage):
+                refuse_violations(name, bind(predicate, draft.schema), batch, None)
+
+    def _merged(self, rows: object) -> tuple[list[Change], object]:
+        draft = self.draft()
+        steps, rows = merge_steps(rows, self._staged.state.schema)
+        for step in steps:
+            step(draft)
+        return draft.changes() if steps else [], rows
 
     def _may(self, action: str) -> None:
         self._check_open()
@@ -151,31 +236,40 @@ class TransactionTable:
         return staged.visible()
 
     def _specs(self) -> dict[int, PartitionSpec]:
-        if self._staged.create is not None:
-            return {self._staged.create.spec.id: self._staged.create.spec}
-        return self._parts.planner.specs(self._staged.head)
+        staged = self._staged
+        new = {int(c.spec.id): c.spec for c in staged.metadata if isinstance(c, SetSpec)}
+        if staged.create is not None:
+            return {staged.create.spec.id: staged.create.spec, **new}
+        return {**self._parts.planner.specs(staged.head), **new}
 
     def _in_partitions(self, overwrite: Overwrite) -> tuple[list[LiveFile], Predicate]:
         state = self._staged.state
         written = {f.partition for f in overwrite.files.files}
-        old = [
-            f
-            for f in self._visible()
-            if f.file.spec_id == state.spec.id and f.file.partition in written
-        ]
+        old, part = in_partitions(
+            self._visible(),
+            written,
+            spec=state.spec,
+            specs=self._specs(),
+            schema=state.schema,
+        )
+        if part:
+            raise self._refused(part, "they were written under another partitioning")
         return old, partitions_predicate(state.spec, state.schema, sorted(written, key=repr))
 
     def _matching(self, predicate: Predicate) -> list[LiveFile]:
         staged = self._staged
         whole, part = whole_files(predicate, staged.state.schema, self._visible(), self._specs())
         if part:
-            raise UnsupportedFeature(
-                f"{len(part)} data file(s) hold rows that match and rows that may not,"
-                f" among them {part[0].file.path}",
-                hint="overwrite by a condition on partition columns, or whole partitions",
-                table=self.name,
-            )
+            raise self._refused(part, "the condition is not on partition columns")
         return whole
+
+    def _refused(self, part: list[LiveFile], why: str) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{len(part)} data file(s) hold rows that match and rows that may not,"
+            f" among them {part[0].file.path}: {why}",
+            hint="overwrite by a condition on partition columns, or whole partitions",
+            table=self.name,
+        )
 
     def _plan(self, columns: tuple[str, ...] | None, predicate: Predicate | None) -> Plan:
         staged = self._staged
@@ -187,4 +281,5 @@ class TransactionTable:
             specs=self._specs(),
             columns=columns,
             predicate=predicate,
+            positions=self._parts.planner.positions,
         )

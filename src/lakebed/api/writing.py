@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.api.constraints import bind_all, enforced
 from lakebed.api.parts import Parts
 from lakebed.core.crash import crash_point
 from lakebed.engines.arrow.conform import conform
@@ -31,6 +32,8 @@ def write_files(
     batches: Iterable[pa.RecordBatch] = conform(
         open_batches(rows, schema=state.schema), state.schema
     )
+    if state.constraints:
+        batches = enforced(batches, bind_all(state.constraints, state.schema))
     if must_match is not None:
         batches = _checked(batches, must_match)
     if head.id < 0:
@@ -42,12 +45,36 @@ def write_files(
     return files
 
 
+def write_rows(
+    parts: Parts,
+    head: TableHead,
+    state: TableState,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    lineage: bool,
+) -> list[DataFile]:
+    """Write conformed rows that an operation made; `lineage` says that they carry theirs."""
+    if state.constraints:
+        batches = enforced(batches, bind_all(state.constraints, state.schema))
+    prefix = uuid.uuid4().hex
+    if head.id < 0:
+        files = _write(parts, head, state, batches, prefix, lineage=lineage)
+    else:
+        with parts.leases.writing(head.id, prefix) as lease:
+            touching = _touching(batches, lease.touch)
+            files = _write(parts, head, state, touching, prefix, lineage=lineage)
+    crash_point("rowops_after_files")
+    return files
+
+
 def _write(
     parts: Parts,
     head: TableHead,
     state: TableState,
     batches: Iterable[pa.RecordBatch],
     prefix: str,
+    *,
+    lineage: bool = False,
 ) -> list[DataFile]:
     return write(
         batches,
@@ -58,6 +85,7 @@ def _write(
         sort_order=state.sort_order,
         options=_options(parts, state),
         name_prefix=prefix,
+        lineage=lineage,
     )
 
 

@@ -97,7 +97,9 @@ def _check_iceberg(
     yield from _compare(ledger, table, ICEBERG, newest, shown)
     current = found.metadata.get("current-schema-id")
     schemas = {s.get("schema-id"): s for s in found.metadata.get("schemas", [])}
-    if schemas.get(current) != orjson.loads(orjson.dumps(schema_json(state.schema))):
+    if schemas.get(current) != orjson.loads(
+        orjson.dumps(schema_json(state.schema, state.iceberg_version))
+    ):
         yield Finding(table, "DIFFERS", "Iceberg shows another schema", newest.path, ICEBERG)
     hint = storage.get(f"{head.location}/{VERSION_HINT}").decode(errors="replace").strip()
     if f"metadata/{hint}.metadata.json" != newest.path:

@@ -1,7 +1,8 @@
 """Partition specs and sort orders: `day(ts)`, `bucket(16, id)`, `region`, `amount desc`."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakebed.model.errors import InvalidSchema
@@ -70,6 +71,46 @@ def parse_spec(texts: tuple[str, ...], schema: Schema) -> PartitionSpec:
         field_id = FieldId(FIRST_PARTITION_FIELD_ID + number)
         fields.append(PartitionField(field_id, name, source.id, transform))
     return PartitionSpec(SpecId(0), tuple(fields))
+
+
+def evolve_spec(
+    texts: tuple[str, ...], schema: Schema, specs: Sequence[PartitionSpec]
+) -> PartitionSpec:
+    """The spec the texts say, beside all that the table ever had.
+
+    One that says the same is taken again; a field keeps its id and its name through all specs, as
+    Iceberg asks, and no other field ever gets either.
+    """
+    known = {(f.source_id, f.transform): f for spec in specs for f in spec.fields}
+    fields: list[PartitionField] = []
+    for field in parse_spec(texts, schema).fields:
+        same = known.get((field.source_id, field.transform))
+        if same is None:
+            taken = {f.name.casefold() for f in known.values()}
+            name = field.name
+            while name.casefold() in taken:
+                name += f"_{field.transform.width}" if field.transform.width else "_part"
+            number = max((f.id for f in known.values()), default=FIRST_PARTITION_FIELD_ID - 1) + 1
+            same = replace(field, id=FieldId(number), name=name)
+            known[field.source_id, field.transform] = same
+        fields.append(same)
+    for spec in specs:
+        if spec.fields == tuple(fields):
+            return spec
+    return PartitionSpec(SpecId(max(s.id for s in specs) + 1), tuple(fields))
+
+
+def evolve_sort_order(
+    texts: tuple[str, ...], schema: Schema, orders: Sequence[SortOrder]
+) -> SortOrder:
+    """Likewise; the order of no fields is always number 0."""
+    wanted = parse_sort_order(texts, schema)
+    if not wanted.fields:
+        return UNSORTED
+    for order in orders:
+        if order.fields == wanted.fields:
+            return order
+    return replace(wanted, id=SortOrderId(max((o.id for o in orders), default=0) + 1))
 
 
 def parse_sort_order(texts: tuple[str, ...], schema: Schema) -> SortOrder:

@@ -71,7 +71,9 @@ class Schema:
 
     @property
     def needs_iceberg_v3(self) -> bool:
-        return any(_named(f.type, ICEBERG_V3_ONLY) for f in self.walk())
+        return any(
+            _named(f.type, ICEBERG_V3_ONLY) or f.initial_default is not None for f in self.walk()
+        )
 
     @property
     def uses_timestamp_ntz(self) -> bool:
@@ -224,7 +226,9 @@ def files_fit(written: Schema, current: Schema) -> bool:
     for field in current.walk():
         before = old.get(field.id)
         if before is None:
-            if field.required:
+            # Without an initial default such files read NULL, where rows left out get a value.
+            promised = field.required or field.write_default is not None
+            if promised and field.initial_default is None:
                 return False
         elif is_scalar(field.type) and not _fits(before, field):
             return False

@@ -2,10 +2,11 @@
 
 from typing import Any, cast
 
+from lakebed.model.files import from_plain, to_plain
 from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.schema import Schema
 from lakebed.model.schema_text import parse_type
-from lakebed.model.types import Field, ListType, MapType, StructType, Type
+from lakebed.model.types import Field, ListType, MapType, Scalar, StructType, Type, Widening
 
 Record = dict[str, Any]
 
@@ -34,18 +35,32 @@ def _field_to_record(field: Field) -> Record:
         record["doc"] = field.doc
     if field.physical != field.name:
         record["physical"] = field.physical
+    if field.initial_default is not None:
+        record["initial-default"] = to_plain(field.initial_default)
+    if field.write_default is not None:
+        record["write-default"] = to_plain(field.write_default)
+    if field.widened:
+        record["widened"] = [[w.path, str(w.before), str(w.after)] for w in field.widened]
     return record
 
 
 def _field_from_record(record: Record) -> Field:
+    kind = _type_from_record(record["type"])
     return Field(
         FieldId(record["id"]),
         record["name"],
-        _type_from_record(record["type"]),
+        kind,
         record.get("required", False),
         record.get("doc"),
         str(record.get("physical") or record["name"]),
+        from_plain(kind, record.get("initial-default")),
+        from_plain(kind, record.get("write-default")),
+        tuple(_widening(*each) for each in record.get("widened", ())),
     )
+
+
+def _widening(path: str, before: str, after: str) -> Widening:
+    return Widening(path, cast(Scalar, parse_type(before)), cast(Scalar, parse_type(after)))
 
 
 def _type_to_record(kind: Type) -> str | Record:

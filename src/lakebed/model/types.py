@@ -60,8 +60,22 @@ class FixedType:
 
 
 @dataclass(frozen=True, slots=True)
+class Widening:
+    """A type that files may still hold; `path` leads from the field to it through lists and maps:
+    empty, `element`, `value.element` …"""
+
+    path: str
+    before: "Scalar"
+    after: "Scalar"
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
-    """A column or a struct's member. `physical` is its name in data files, one per id for ever."""
+    """A column or a struct's member. `physical` is its name in data files, one per id for ever.
+
+    `initial_default` is what files hold that were written before the field was there, and
+    `write_default` what rows get that leave it out.
+    """
 
     id: FieldId
     name: str
@@ -69,6 +83,9 @@ class Field:
     required: bool = False
     doc: str | None = None
     physical: str = ""
+    initial_default: Stored | None = None
+    write_default: Stored | None = None
+    widened: tuple[Widening, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +153,20 @@ def children(kind: Type) -> tuple[Field, ...]:
             )
         case _:
             return ()
+
+
+def with_children(kind: Type, fields: tuple[Field, ...]) -> Type:
+    """The type with other children; the inverse of `children`."""
+    match kind:
+        case StructType():
+            return StructType(fields)
+        case ListType():
+            return ListType(fields[0].id, fields[0].type, fields[0].required)
+        case MapType():
+            key, value = fields
+            return MapType(key.id, key.type, value.id, value.type, value.required)
+        case _:
+            return kind
 
 
 def can_widen(old: Type, new: Type) -> bool:

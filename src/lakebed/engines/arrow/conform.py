@@ -17,6 +17,7 @@ from lakebed.engines.arrow.nested import (
     map_like,
     nulls,
     plain,
+    repeated,
     struct_like,
     without_nulls,
 )
@@ -61,7 +62,7 @@ def match_names(names: Sequence[str], fields: tuple[Field, ...], parent: str) ->
             raise _twice(parent + fields[number].name)
         found[number] = index
     for number, field in enumerate(fields):
-        if field.required and number not in found:
+        if field.required and field.write_default is None and number not in found:
             raise SchemaMismatch(
                 f"required column {parent + field.name!r} is missing",
                 hint="add the column, or make it optional in the table",
@@ -103,11 +104,17 @@ def _conform(batch: pa.RecordBatch, schema: Schema, first_row: int) -> pa.Record
     at = match_names(batch.schema.names, schema.fields, "")
     for field, index in zip(schema.fields, at, strict=True):
         if index is None:
-            columns.append(nulls(batch.num_rows, arrow_type(field.type)))
+            columns.append(_left_out(field, batch.num_rows))
         else:
             place = _Place(field.name, first_row)
             columns.append(_fit(batch.column(index), field, place))
     return pa.RecordBatch.from_arrays(columns, schema=to_arrow(schema))
+
+
+def _left_out(field: Field, length: int) -> pa.Array:
+    if field.write_default is None:
+        return nulls(length, arrow_type(field.type))
+    return repeated(field.write_default, length, arrow_type(field.type))
 
 
 def _fit(array: pa.Array, field: Field, place: _Place, visible: pa.Array | None = None) -> pa.Array:
@@ -149,7 +156,7 @@ def _struct(array: pa.Array, kind: StructType, place: _Place) -> pa.Array:
     parts, members = array.flatten(), []
     for field, index in zip(kind.fields, at, strict=True):
         if index is None:
-            members.append(nulls(len(array), arrow_type(field.type)))
+            members.append(_left_out(field, len(array)))
         else:
             members.append(_fit(parts[index], field, place.below(field.name), visible))
     return struct_like(array, members, list(arrow_type(kind)))

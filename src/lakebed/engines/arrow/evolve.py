@@ -1,9 +1,18 @@
-"""Columns of a file as a later schema has them: found by physical name, widened, or all null."""
+"""Columns of a file as a later schema has them: found by physical name at every level, widened,
+or filled with what the schema says of files that lack them."""
 
 import pyarrow as pa
 
 from lakebed.engines.arrow.exact import TypeRefused, ValueRefused, exact
-from lakebed.engines.arrow.nested import as_list, list_like, map_like, nulls, plain, struct_like
+from lakebed.engines.arrow.nested import (
+    as_list,
+    list_like,
+    map_like,
+    nulls,
+    plain,
+    repeated,
+    struct_like,
+)
 from lakebed.engines.arrow.types import arrow_type, is_list
 from lakebed.model.types import (
     DecimalType,
@@ -29,6 +38,8 @@ def as_field(parent: pa.RecordBatch, field: Field) -> pa.Array:
 def _member(found: pa.Array | None, field: Field, length: int) -> pa.Array:
     if found is not None:
         return _convert(plain(found), field.type)
+    if field.initial_default is not None:
+        return repeated(field.initial_default, length, arrow_type(field.type))
     if field.required:
         raise pa.ArrowInvalid(f"it has no column {field.physical!r}, which is required")
     return nulls(length, arrow_type(field.type))

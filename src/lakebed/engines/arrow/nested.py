@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.engines.arrow.types import storage_type
+from lakebed.model.types import Stored
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -89,6 +90,11 @@ def nulls(length: int, kind: pa.DataType) -> pa.Array:
     filled = [m if f.nullable else without_nulls(m) for m, f in zip(members, kind, strict=True)]
     every = pa.array([True], pa.bool_()).take(pa.nulls(length, pa.int32()).fill_null(0))
     return pa.StructArray.from_arrays(filled, fields=list(kind), mask=every)
+
+
+def repeated(value: Stored, length: int, kind: pa.DataType) -> pa.Array:
+    """One value, given in stored form, as often as there are rows."""
+    return pa.array([value], kind).take(pa.nulls(length, pa.int32()).fill_null(0))
 
 
 def without_nulls(array: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ _NO_MAPPING = Refused(
     "is not a mapping of column names to values", "give rows as dicts: [{'id': 1, 'name': 'a'}]"
 )
 
+_LEFT_OUT = object()  # a row that says nothing of a column; None says NULL
 _NAMED_TWICE = Refused("names a column twice, in different case", "name each column once")
 
 
@@ -50,7 +51,7 @@ def infer_schema(rows: Iterable[Any]) -> tuple[Schema, Iterator[Any]]:
 def convert_rows(
     rows: Sequence[Any], schema: Schema, *, complain: Complain, text: bool = False
 ) -> pa.RecordBatch:
-    """One batch of the schema's types; missing keys are null, unknown ones refused."""
+    """One batch of the schema's types; missing keys get the default, unknown ones are refused."""
     columns = _by_column(rows, schema, complain)
     arrow = to_arrow(schema)
     arrays = []
@@ -58,6 +59,9 @@ def convert_rows(
         convert = converter(field.type, text=text)
         found = []
         for index, value in enumerate(values):
+            if value is _LEFT_OUT:
+                found.append(field.write_default)
+                continue
             try:
                 found.append(None if value is None else convert(value))
             except Refused as refused:
@@ -74,7 +78,7 @@ def short(value: object) -> str:
 
 
 def _by_column(rows: Sequence[Any], schema: Schema, complain: Complain) -> list[list[Any]]:
-    columns: list[list[Any]] = [[None] * len(rows) for _ in schema.fields]
+    columns: list[list[Any]] = [[_LEFT_OUT] * len(rows) for _ in schema.fields]
     places: dict[str, int] = {}
     spelt_twice = False
     for number, row in enumerate(rows):

@@ -24,6 +24,7 @@ from lakebed.model.types import (
     ListType,
     MapType,
     Primitive,
+    Stored,
     StructType,
     Type,
 )
@@ -52,7 +53,7 @@ def converter(kind: Type, *, text: bool = False) -> Converter:
     """What turns a value of any kind into one that Arrow takes for the type, or raises Refused."""
     match kind:
         case StructType(fields):
-            members = {f.name: converter(f.type, text=text) for f in fields}
+            members = {f.name: (converter(f.type, text=text), f.write_default) for f in fields}
             return partial(_struct, members)
         case ListType(_, element):
             return partial(_list, converter(element, text=text))
@@ -68,14 +69,18 @@ def converter(kind: Type, *, text: bool = False) -> Converter:
             return partial(_PRIMITIVES[name], text)
 
 
-def _struct(members: dict[str, Converter], value: Any) -> dict[str, Any]:
+def _struct(members: dict[str, tuple[Converter, Stored | None]], value: Any) -> dict[str, Any]:
+    """Members left out get their defaults."""
     if not isinstance(value, Mapping):
         raise _wrong(value, "a mapping of member names to values")
     unknown = [key for key in value if key not in members]
     if unknown:
         hint = f"there are: {', '.join(members)}"
         raise Refused(f"has no member {str(unknown[0])[:100]!r}", hint)
-    return {name: _inside(name, convert, value.get(name)) for name, convert in members.items()}
+    return {
+        name: _inside(name, convert, value[name]) if name in value else default
+        for name, (convert, default) in members.items()
+    }
 
 
 def _list(convert: Converter, value: Any) -> list[Any]:

@@ -1,0 +1,47 @@
+"""What a user gives as a column's default, in stored form."""
+
+import math
+
+from lakebed.engines.arrow.conform import conform
+from lakebed.engines.arrow.rows import convert_rows
+from lakebed.engines.arrow.transform import stored
+from lakebed.engines.arrow.values import Refused
+from lakebed.model.errors import InvalidSchema, LakebedError, UnsupportedFeature
+from lakebed.model.ids import FieldId, SchemaId
+from lakebed.model.schema import Schema
+from lakebed.model.types import Field, Stored, Type, is_scalar
+
+
+def to_default(column: str, kind: Type, value: object, *, text: bool = False) -> Stored:
+    """`text`: the value comes from a command line or a file, where dates and the like are text."""
+    if not is_scalar(kind):
+        raise UnsupportedFeature(
+            f"column {column!r} of type {kind} cannot have a default",
+            hint="only single values can be defaults: Iceberg has no others",
+            column=column,
+        )
+    if value is None:
+        raise InvalidSchema(
+            f"NULL is what column {column!r} gets without a default",
+            hint="leave the default out, or drop it",
+            column=column,
+        )
+
+    def complain(_: int, __: str, refused: Refused, given: object) -> LakebedError:
+        return InvalidSchema(
+            f"the default {given!r} of column {column!r} {refused.reason}",
+            hint=refused.hint,
+            column=column,
+        )
+
+    schema = Schema(SchemaId(0), (Field(FieldId(1), "default", kind, False, None, "default"),))
+    batch = convert_rows([{"default": value}], schema, complain=complain, text=text)
+    (checked,) = conform([batch], schema)
+    found: Stored = stored(checked.column(0), kind)[0].as_py()
+    if isinstance(found, float) and not math.isfinite(found):
+        raise UnsupportedFeature(
+            f"the default {found} of column {column!r} is no finite number",
+            hint="Iceberg's metadata cannot say NaN or infinity",
+            column=column,
+        )
+    return found
