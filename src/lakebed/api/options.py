@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import orjson
 
-from lakebed.core.apply import SUMMARY_NAMES
+from lakebed.core.tally import SUMMARY_NAMES
 from lakebed.model.errors import InvalidInput
 from lakebed.model.names import is_text
 from lakebed.model.settings import Value, find_setting, parse_setting

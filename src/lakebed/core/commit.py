@@ -9,10 +9,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from lakebed.core.apply import Effects, apply
+from lakebed.core.apply import apply
 from lakebed.core.attach import (
     Places,
     answer_of,
@@ -23,22 +23,33 @@ from lakebed.core.attach import (
 )
 from lakebed.core.conflict import Clash, Since, find_clash
 from lakebed.core.crash import crash_point
+from lakebed.core.effects import find, losing_files, write
+from lakebed.core.hold import PAUSE_S, held_error, holding, must_wait
 from lakebed.core.ledger import typing_of
+from lakebed.core.lines import find_commit, find_head
 from lakebed.core.naming import place_table
-from lakebed.meta import attachments, commits, files, outbox, tables
+from lakebed.meta import commits, files, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.changes import (
     AppendFiles,
     CreateTable,
+    DeleteRows,
     Proposal,
     RemoveFiles,
     SetSchema,
+    SetSpec,
     TableChanges,
 )
-from lakebed.model.errors import CommitUnknown, DatabaseLocked, LakebedError, TableNotFound
+from lakebed.model.errors import (
+    CommitUnknown,
+    DatabaseLocked,
+    LakebedError,
+    TableHeld,
+    TableNotFound,
+)
 from lakebed.model.files import LiveFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
-from lakebed.model.ids import TableId, Version
+from lakebed.model.ids import StateId, TableId, Version
 
 _log = logging.getLogger("lakebed.core")
 _BATCH = 64
@@ -89,16 +100,30 @@ class Committer:
 
     def commit(self, proposal: Proposal) -> Outcome:
         """Place a commit. A conflict is an answer; CommitUnknown and refusals are raised."""
-        member = _Member(proposal)
-        with self._mutex:
-            self._queue.append(member)
-        with self._turn:
-            if not member.done:
-                self._commit_batch(member)
-        if member.error is not None:
-            raise member.error
-        assert member.outcome is not None
-        return member.outcome
+        give_up = time.monotonic() + self.store.timeout_s
+        while True:
+            member = _Member(proposal)
+            with self._mutex:
+                self._queue.append(member)
+            with self._turn:
+                if not member.done:
+                    self._commit_batch(member)
+            if member.error is None:
+                assert member.outcome is not None
+                return member.outcome
+            if not isinstance(member.error, TableHeld) or time.monotonic() >= give_up:
+                raise member.error
+            time.sleep(PAUSE_S)
+
+    def commit_held(
+        self, table_ids: Sequence[TableId], build: Callable[[], Proposal], *, strict: bool
+    ) -> Outcome:
+        """Build and place a commit while nobody else changes rows of the tables.
+
+        `strict`: appends wait too, because the change depends on them (serializable).
+        """
+        with holding(self.store, table_ids, strict=strict) as hold:
+            return self.commit(replace(build(), hold=hold))
 
     def answered(self, principal: str, key: str, digest: str) -> Places | None:
         """The commits an idempotency key made before; its refusal is raised again."""
@@ -151,6 +176,8 @@ class Committer:
                     member.outcome = place(tx, member.proposal)
             except _Refused as refusal:
                 member.outcome = refusal.conflict
+            except TableHeld as held:
+                member.error = held
             except LakebedError as error:
                 if isinstance(error, DatabaseLocked):
                     raise
@@ -185,13 +212,22 @@ def place(tx: Tx, proposal: Proposal) -> Committed:
     time_ms = max([tx.now_ms(), *(head.time_ms + 1 for _, head, _ in looked)])
     placed = []
     for ours, head, before in looked:
-        removed = _removed(tx, ours, head)
-        effects = apply(proposal, ours, head, before, removed=removed, time_ms=time_ms)
-        _write(tx, effects)
+        found = find(tx, ours, head, before)
+        effects = apply(proposal, ours, head, before, found=found, time_ms=time_ms)
+        write(tx, effects)
+        _keep_shapes(tx, effects.head, ours)
         placed.append((effects.head, effects.commit))
     committed = Committed(tuple(placed))
     keep_answer(tx, proposal, answer_of(committed.commits))
     return committed
+
+
+def _keep_shapes(tx: Tx, head: TableHead, ours: TableChanges) -> None:
+    """A commit may go through several schemas and specs, with files of each."""
+    schemas = [c.schema for c in ours.changes if isinstance(c, CreateTable | SetSchema)]
+    specs = [c.spec for c in ours.changes if isinstance(c, CreateTable | SetSpec)]
+    if len(schemas) > 1 or len(specs) > 1:
+        tables.keep_shapes(tx, head.id, schemas, specs)
 
 
 def _look(tx: Tx, proposal: Proposal, ours: TableChanges) -> tuple[TableHead, TableState | None]:
@@ -199,9 +235,11 @@ def _look(tx: Tx, proposal: Proposal, ours: TableChanges) -> tuple[TableHead, Ta
     if ours.table_id is None:
         create = next(c for c in ours.changes if isinstance(c, CreateTable))
         return place_table(tx, create), None
-    head = tables.find_by_id(tx, ours.table_id)
+    head = find_head(tx, ours.table_id, ours.line)
     if head is None:
         raise TableNotFound("the table was dropped", hint="open it again by its name")
+    if must_wait(proposal, ours, head, tx.now_ms() if head.held_by else 0):
+        raise held_error(f"table {head.name}")
     state = tables.get_state(tx, head.id, head.state_id)
     assert ours.base is not None
     if head.version > ours.base or _written_otherwise(ours, state):
@@ -223,23 +261,14 @@ def _clash(
     tx: Tx, proposal: Proposal, ours: TableChanges, head: TableHead, state: TableState
 ) -> Clash | None:
     assert ours.base is not None
-    typing = typing_of(tx, head.id)
-    first = commits.get_commit(tx, head.id, ours.base)
+    first = find_commit(tx, head.id, ours.base, head.line)
     assert first is not None
     since, state_id = [], first.state_id
-    needs_files = any(isinstance(c, RemoveFiles) for c in ours.changes)
-    for commit in commits.commits_after(tx, head.id, ours.base):
-        added = files.files_added(tx, head.id, commit.version, typing) if needs_files else []
-        gone = files.files_removed(tx, head.id, commit.version, typing) if needs_files else []
-        since.append(
-            Since(
-                commit.version,
-                commit.state_id != state_id,
-                commit.blind_append,
-                [f.file for f in added],
-                frozenset(f.id for f in gone),
-            )
-        )
+    needs_files = ours.sees_all_rows or any(
+        isinstance(c, RemoveFiles | DeleteRows) for c in ours.changes
+    )
+    for commit in commits.commits_after(tx, head.id, ours.base, head.line):
+        since.append(_since(tx, commit, state_id, needs_files=needs_files))
         state_id = commit.state_id
     return find_clash(
         ours,
@@ -248,38 +277,27 @@ def _clash(
         schemas={s.id: s for s in tables.list_schemas(tx, head.id)},
         specs={s.id: s for s in tables.list_specs(tx, head.id)},
         serializable=proposal.isolation == "serializable",
+        deleted={i: positions for i, (_, positions) in losing_files(tx, ours, head).items()},
+        passed=tables.get_state(tx, head.id, first.state_id).constraints,
     )
 
 
-def _removed(tx: Tx, ours: TableChanges, head: TableHead) -> list[LiveFile]:
-    ids = [i for c in ours.changes if isinstance(c, RemoveFiles) for i in c.file_ids]
-    if not ids:
-        return []
-    return files.get_live(tx, head.id, sorted(set(ids)), typing_of(tx, head.id))
-
-
-def _write(tx: Tx, effects: Effects) -> None:
-    table_id, commit = effects.head.id, effects.commit
-    if effects.state_is_new:
-        tables.insert_state(tx, table_id, effects.state)
-    commits.insert_commit(tx, commit)
-    if effects.snapshot is not None:
-        commits.insert_snapshot(tx, table_id, effects.snapshot)
-    if effects.removed:
-        ids = [f.id for f in effects.removed]
-        files.close_intervals(tx, table_id, ids, commit.version)
-    if effects.numbers_rows and effects.snapshot and effects.snapshot.first_row_id is not None:
-        files.number_rows(tx, table_id, effects.snapshot.first_row_id)
-    if effects.added:
-        files.insert_files(tx, table_id, effects.added)
-    if commit.app_transaction is not None:
-        attachments.put_app_transaction(
-            tx, table_id, commit.app_transaction, commit.version, commit.time_ms
-        )
-    for format_ in effects.turned_off:
-        outbox.forget_format(tx, table_id, format_)
-    outbox.insert_outbox(tx, table_id, commit.version, effects.outbox, commit.time_ms)
-    tables.advance_table(tx, effects.head)
+def _since(tx: Tx, commit: CommitRecord, state_id: StateId, *, needs_files: bool) -> Since:
+    added: list[LiveFile] = []
+    gone: list[LiveFile] = []
+    if needs_files:
+        typing, place = typing_of(tx, commit.table_id), (commit.table_id, commit.version)
+        added = files.files_added(tx, *place, typing, commit.line)
+        gone = files.files_removed(tx, *place, typing, commit.line)
+    old = frozenset(f.id for f in gone)
+    return Since(
+        commit.version,
+        commit.state_id != state_id,
+        commit.blind_append,
+        [f.file for f in added if f.id not in old],
+        old,
+        old & {f.id for f in added},
+    )
 
 
 def _replayed(tx: Tx, places: Sequence[tuple[TableId, Version]]) -> Committed:

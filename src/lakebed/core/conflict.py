@@ -1,15 +1,19 @@
 """Pure: may our changes follow the commits that were made since we looked?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakebed.core.prune import might_match
 from lakebed.model.changes import (
     AppendFiles,
+    DeleteRows,
     RemoveFiles,
+    SetConstraints,
     SetFormats,
     SetProperties,
     SetSchema,
+    SetSortOrder,
+    SetSpec,
     TableChanges,
 )
 from lakebed.model.expressions import Predicate
@@ -18,6 +22,9 @@ from lakebed.model.history import TableState
 from lakebed.model.ids import FileId, SchemaId, Version
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema, files_fit
+from lakebed.model.vectors import Positions
+
+_METADATA = SetSchema | SetSpec | SetSortOrder | SetConstraints | SetProperties | SetFormats
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,8 @@ class Since:
     metadata_changed: bool
     blind_append: bool
     added: Sequence[DataFile]
-    removed: frozenset[FileId]
+    removed: frozenset[FileId]  # those that only lost rows among them
+    losing: frozenset[FileId] = frozenset()  # those that only lost rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +53,40 @@ def find_clash(
     schemas: dict[SchemaId, Schema],
     specs: dict[int, PartitionSpec],
     serializable: bool,
+    deleted: Mapping[FileId, Positions],
+    passed: Mapping[str, str] | None = None,
 ) -> Clash | None:
-    """The first commit ours cannot follow; None when ours may be rebased onto the head."""
+    """The first commit ours cannot follow; None when ours may be rebased onto the head.
+
+    `deleted` are the rows gone by now of the files that lose rows to ours; `passed` the constraints
+    that were in force at our base.
+    """
     removes = frozenset(i for c in ours.changes if isinstance(c, RemoveFiles) for i in c.file_ids)
-    reads = [c.reads for c in ours.changes if isinstance(c, RemoveFiles) and c.reads is not None]
-    changes_metadata = any(
-        isinstance(c, SetSchema | SetProperties | SetFormats) for c in ours.changes
-    )
+    losing = {
+        i: p for c in ours.changes if isinstance(c, DeleteRows) for i, p in c.positions.items()
+    }
+    looking = [c for c in ours.changes if isinstance(c, RemoveFiles | DeleteRows)]
+    reads = [c.reads for c in looking if c.reads is not None]
+    changes_metadata = any(isinstance(c, _METADATA) for c in ours.changes)
     if not _still_fits(ours, schemas, state.schema):
         changed = [theirs.version for theirs in since if theirs.metadata_changed]
         newest = max(changed, default=ours.base or Version(0))
         return Clash(newest, "the schema changed and the new files do not fit it")
+    if passed is not None and not _were_checked(ours, passed, state):
+        newest = max((t.version for t in since if t.metadata_changed), default=Version(0))
+        return Clash(newest, "it added a constraint that the new rows have not passed")
     for theirs in since:
+        if ours.sees_all_rows and theirs.added:
+            return Clash(theirs.version, "it added rows that this change has not looked at")
         if theirs.metadata_changed and changes_metadata:
             return Clash(theirs.version, "both change the table's metadata")
         if removes & theirs.removed:
-            return Clash(theirs.version, "both remove the same data file")
+            return Clash(theirs.version, "both remove or change the same data file")
+        if losing.keys() & (theirs.removed - theirs.losing):
+            return Clash(theirs.version, "it rewrote a data file that this change takes rows from")
+        both = losing.keys() & theirs.losing
+        if any(losing[i].overlaps(deleted[i]) for i in both if i in deleted):
+            return Clash(theirs.version, "both change the same rows")
         if (serializable or not theirs.blind_append) and _touches(
             reads, theirs.added, state.schema, specs
         ):
@@ -74,6 +100,11 @@ def _still_fits(ours: TableChanges, schemas: dict[SchemaId, Schema], current: Sc
         for c in ours.changes
         if isinstance(c, AppendFiles) and c.schema_id in schemas
     )
+
+
+def _were_checked(ours: TableChanges, passed: Mapping[str, str], state: TableState) -> bool:
+    writes = any(isinstance(c, AppendFiles) and c.files for c in ours.changes)
+    return not writes or state.constraints.items() <= passed.items()
 
 
 def _touches(

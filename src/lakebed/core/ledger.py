@@ -7,6 +7,7 @@ from lakebed.meta import attachments, commits, files, outbox, publications, tabl
 from lakebed.meta.store import Store, Tx
 from lakebed.model.files import LiveFile
 from lakebed.model.history import (
+    VECTORS,
     CommitRecord,
     ManifestRecord,
     OutboxRow,
@@ -16,7 +17,7 @@ from lakebed.model.history import (
     TableState,
 )
 from lakebed.model.ids import SnapshotId, StateId, TableId, VectorId, Version
-from lakebed.model.partitioning import PartitionSpec
+from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 from lakebed.model.types import is_scalar
 from lakebed.model.vectors import DeletionVector
@@ -114,6 +115,10 @@ class Ledger:
         with self._store.read() as tx:
             return tables.list_specs(tx, self.table_id)
 
+    def sort_orders(self) -> list[SortOrder]:
+        with self._store.read() as tx:
+            return tables.list_orders(tx, self.table_id)
+
     def commits(self, limit: int) -> list[CommitRecord]:
         """The newest ones, newest first."""
         with self._store.read() as tx:
@@ -139,8 +144,19 @@ class Ledger:
         with self._store.read() as tx:
             return vectors.get_bitmaps(tx, self.table_id, ids)
 
-    def vectors_of(self, snapshot_id: SnapshotId) -> list[DeletionVector]:
-        """Those a snapshot made, in the order of their ids."""
+    def vectors_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+        """Visible at a version, with vectors of these ids: what a delete manifest holds."""
+        with self._store.read() as tx:
+            typing = typing_of(tx, self.table_id)
+            return files.vectors_in_run(tx, self.table_id, version, typing, first=first, last=last)
+
+    def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:
+        """Published files of deletion vectors, by the sequence numbers of their snapshots."""
+        with self._store.read() as tx:
+            return publications.get_numbered(tx, self.table_id, format_, VECTORS, numbers)
+
+    def vectors_of(self, snapshot_id: SnapshotId) -> list[tuple[DeletionVector, str]]:
+        """Those a snapshot made, in the order of their ids, each with its data file's path."""
         with self._store.read() as tx:
             return vectors.vectors_of(tx, self.table_id, snapshot_id)
 

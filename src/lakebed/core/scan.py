@@ -1,21 +1,23 @@
 """Planning: a version and a predicate in, the files that can hold matching rows out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lakebed.core.ledger import typing_of
+from lakebed.core.lines import find_commit
 from lakebed.core.plan import Plan
 from lakebed.core.prune import might_match, must_match
-from lakebed.meta import commits, files, tables
+from lakebed.meta import files, tables, vectors
 from lakebed.meta.store import Store
 from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import TRUE, And, Column, Compare, IsNull, Or, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import Version
+from lakebed.model.ids import MAIN_LINE, FileId, Version
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Stored
+from lakebed.model.vectors import Positions
 
 _MOST_PARTITIONS = 100
 
@@ -27,19 +29,32 @@ class Planner:
     def look(self, head: TableHead, version: Version) -> tuple[TableState, list[LiveFile]]:
         """A version's state and every file visible at it."""
         with self._store.read() as tx:
-            commit = commits.get_commit(tx, head.id, version)
+            commit = find_commit(tx, head.id, version, head.line)
             assert commit is not None, (head.name, version)
             state = tables.get_state(tx, head.id, commit.state_id)
             typing = typing_of(tx, head.id)
-            if version == head.version:
+            if version == head.version and head.line == MAIN_LINE:
                 current = tables.get_table(tx, head.id)
                 if current is not None and current.version == version:
                     return state, files.live_files(tx, head.id, typing)
-            return state, files.files_at(tx, head.id, version, typing)
+            return state, files.files_at(tx, head.id, version, typing, head.line)
+
+    def positions(self, head: TableHead, live: Sequence[LiveFile]) -> dict[FileId, Positions]:
+        """The rows that are gone, of those files that have lost some."""
+        losing = {f.id: f.vector.id for f in live if f.vector is not None}
+        if not losing:
+            return {}
+        with self._store.read() as tx:
+            bitmaps = vectors.get_bitmaps(tx, head.id, list(losing.values()))
+        return {i: Positions.from_bytes(bitmaps[vector]) for i, vector in losing.items()}
 
     def specs(self, head: TableHead) -> dict[int, PartitionSpec]:
         with self._store.read() as tx:
             return {s.id: s for s in tables.list_specs(tx, head.id)}
+
+
+# Gives the rows that are gone of some files: asked for those that are read, and no others.
+PositionsOf = Callable[[TableHead, Sequence[LiveFile]], Mapping[FileId, Positions]]
 
 
 def make_plan(
@@ -51,6 +66,7 @@ def make_plan(
     specs: dict[int, PartitionSpec],
     columns: Sequence[str] | None,
     predicate: Predicate | None,
+    positions: PositionsOf,
 ) -> Plan:
     bound = bind(predicate, schema) if predicate is not None else None
     kept = [
@@ -66,6 +82,7 @@ def make_plan(
         predicate=bound,
         files=tuple(kept),
         pruned=len(live) - len(kept),
+        deleted=positions(head, kept),
     )
 
 

@@ -1,18 +1,25 @@
 """Pure: how changes move a table's state, and what a state may not be."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from lakebed.model.changes import (
     AppendFiles,
     Change,
     CreateTable,
+    DeleteRows,
+    FastForward,
     RemoveFiles,
     Republish,
+    Restore,
+    SetConstraints,
     SetFormats,
     SetProperties,
     SetSchema,
+    SetSortOrder,
+    SetSpec,
 )
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.files import DataFile
@@ -21,6 +28,7 @@ from lakebed.model.ids import StateId
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.types import Primitive, Stored, is_scalar
+from lakebed.model.vectors import Positions
 
 # Delta keeps partition values as text; these types do not survive that in every reader.
 _NOT_IN_DELTA_FOLDERS = ("binary", "float", "double")
@@ -41,8 +49,20 @@ def first_state(change: CreateTable) -> TableState:
             delta_mapping=change.schema.needs_column_mapping,
             delta_partitioned=_shows_partitions(change.schema, change.spec),
             comment=change.comment,
+            constraints=dict(change.constraints),
         )
     )
+
+
+def created(changes: Sequence[Change]) -> TableState:
+    """A table created with data has one state: the one its first files leave behind."""
+    first = first_state(next(c for c in changes if isinstance(c, CreateTable)))
+    return replace(next_state(first, changes), id=first.id)
+
+
+def upgrades(before: TableState | None, after: TableState) -> bool:
+    """Does a table become Iceberg v3, whose rows have ids?"""
+    return before is not None and before.iceberg_version < 3 <= after.iceberg_version
 
 
 def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
@@ -51,6 +71,7 @@ def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
     for change in changes:
         match change:
             case SetSchema(schema, last_column_id):
+                _refuse_upgrade(after, schema)
                 after = replace(
                     after,
                     schema=schema,
@@ -60,19 +81,77 @@ def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
                     and _shows_partitions(schema, after.spec),
                     iceberg_version=3 if schema.needs_iceberg_v3 else after.iceberg_version,
                 )
+            case SetSpec(spec, last_partition_id):
+                after = replace(
+                    after,
+                    spec=spec,
+                    last_partition_id=last_partition_id,
+                    # Delta has one way to partition all files, and these are of two specs now.
+                    delta_partitioned=after.delta_partitioned and spec == after.spec,
+                )
+            case SetSortOrder(sort_order):
+                after = replace(after, sort_order=sort_order)
+            case SetConstraints(constraints):
+                after = replace(after, constraints=dict(constraints))
             case SetProperties(changed, removed):
                 kept = {k: v for k, v in after.properties.items() if k not in removed}
                 after = replace(after, properties={**kept, **changed})
             case SetFormats(formats):
                 after = replace(after, formats=formats)
-            case AppendFiles(files):
-                if after.delta_partitioned and not all(_fits_folders(f) for f in files):
-                    after = replace(after, delta_partitioned=False)
-            case CreateTable() | RemoveFiles() | Republish():
+            case AppendFiles(files, _, deleted):
+                after = _with_files(_with_vectors(after, deleted), files)
+            case DeleteRows(positions):
+                after = _with_vectors(after, positions)
+            case CreateTable() | RemoveFiles() | Republish() | Restore() | FastForward():
                 pass
     if after == state:
         return state
     return _checked(replace(after, id=StateId(state.id + 1)))
+
+
+def _refuse_upgrade(state: TableState, schema: Schema) -> None:
+    if schema.needs_iceberg_v3 and state.iceberg_version < 3 and _stays_on_v2(state):
+        raise UnsupportedFeature(
+            "nanoseconds and columns added with a default need Iceberg v3, and lakebed.upgrade is"
+            " never for this table",
+            hint="set lakebed.upgrade to auto, or add the column without a default",
+        )
+
+
+def _stays_on_v2(state: TableState) -> bool:
+    return state.properties.get("lakebed.upgrade") == "never"
+
+
+def _with_files(state: TableState, files: Sequence[DataFile]) -> TableState:
+    fits = all(f.spec_id == state.spec.id and _fits_folders(f) for f in files)
+    return state if fits or not state.delta_partitioned else replace(state, delta_partitioned=False)
+
+
+def _with_vectors(state: TableState, deleted: Mapping[Any, Positions]) -> TableState:
+    if not deleted or (state.delta_vectors and state.iceberg_version >= 3):
+        return state
+    if _stays_on_v2(state):
+        raise UnsupportedFeature(
+            "deletion vectors need Iceberg v3, and lakebed.upgrade is never for this table",
+            hint="set lakebed.upgrade to auto, or rewrite the files (copy-on-write)",
+        )
+    return replace(state, delta_vectors=True, iceberg_version=3)
+
+
+def restored(state: TableState, then: TableState) -> TableState:
+    """The state that was, on a table that has moved on: what was switched on stays on."""
+    after = replace(
+        state,
+        schema=then.schema,
+        spec=then.spec,
+        sort_order=then.sort_order,
+        properties=then.properties,
+        constraints=then.constraints,
+        comment=then.comment,
+        delta_mapping=state.delta_mapping or then.delta_mapping,
+        delta_partitioned=state.delta_partitioned and then.delta_partitioned,
+    )
+    return state if after == state else _checked(replace(after, id=StateId(state.id + 1)))
 
 
 def _checked(state: TableState) -> TableState:
@@ -84,8 +163,21 @@ def _checked(state: TableState) -> TableState:
             hint="publish the table as Iceberg alone (formats=['iceberg']), or use another type",
             columns=[f.name for f in foreign],
         )
+    _refuse_initial_defaults(state)
     _refuse_floats(state)
     return state
+
+
+def _refuse_initial_defaults(state: TableState) -> None:
+    """Delta's readers show NULL in files that lack a column, whatever its default is."""
+    filled = [f.name for f in state.schema.walk() if f.initial_default is not None]
+    if DELTA in state.formats and filled:
+        raise UnsupportedFeature(
+            f"Delta readers would show NULL, not the default, in old rows of: {', '.join(filled)}",
+            hint="publish the table as Iceberg alone (formats=['iceberg']); or add the column"
+            " without a default, update its rows, then set the default",
+            columns=filled,
+        )
 
 
 def _refuse_floats(state: TableState) -> None:

@@ -7,15 +7,15 @@ import orjson
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
 from lakebed.model.history import CommitRecord, Snapshot
-from lakebed.model.ids import MAIN_LINE, SnapshotId, StateId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, StateId, TableId, Version
 
 _COMMIT = (
     "SELECT table_id, version, time_ms, operation, state_id, author, message, transaction_id,"
-    " blind_append, summary, app_id, app_number FROM commits"
+    " blind_append, summary, app_id, app_number, line, snapshot_id FROM commits"
 )
 _SNAPSHOT = (
     "SELECT snapshot_id, version, ordinal, sequence_number, parent_id, time_ms, operation, summary,"
-    " schema_id, first_row_id, added_rows, manifest_list FROM snapshots"
+    " schema_id, first_row_id, added_rows, manifest_list, line FROM snapshots"
 )
 
 
@@ -23,11 +23,11 @@ def insert_commit(tx: Tx, commit: CommitRecord) -> None:
     app_id, app_number = commit.app_transaction or (None, None)
     tx.run(
         "INSERT INTO commits (table_id, line, version, time_ms, operation, state_id, author,"
-        " message, transaction_id, blind_append, summary, app_id, app_number)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " message, transaction_id, blind_append, summary, app_id, app_number, snapshot_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             commit.table_id,
-            MAIN_LINE,
+            commit.line,
             commit.version,
             commit.time_ms,
             commit.operation,
@@ -39,29 +39,36 @@ def insert_commit(tx: Tx, commit: CommitRecord) -> None:
             orjson.dumps(dict(commit.summary)).decode(),
             app_id,
             app_number,
+            commit.snapshot_id,
         ),
     )
 
 
-def get_commit(tx: Tx, table_id: TableId, version: Version) -> CommitRecord | None:
+def get_commit(
+    tx: Tx, table_id: TableId, version: Version, line: Line = MAIN_LINE
+) -> CommitRecord | None:
     row = tx.one(
-        _COMMIT + " WHERE table_id = ? AND line = ? AND version = ?", (table_id, MAIN_LINE, version)
+        _COMMIT + " WHERE table_id = ? AND line = ? AND version = ?", (table_id, line, version)
     )
     return _commit(row) if row else None
 
 
-def commits_after(tx: Tx, table_id: TableId, version: Version) -> list[CommitRecord]:
+def commits_after(
+    tx: Tx, table_id: TableId, version: Version, line: Line = MAIN_LINE
+) -> list[CommitRecord]:
     rows = tx.all(
         _COMMIT + " WHERE table_id = ? AND line = ? AND version > ? ORDER BY version",
-        (table_id, MAIN_LINE, version),
+        (table_id, line, version),
     )
     return [_commit(r) for r in rows]
 
 
-def newest_commits(tx: Tx, table_id: TableId, limit: int) -> list[CommitRecord]:
+def newest_commits(
+    tx: Tx, table_id: TableId, limit: int, line: Line = MAIN_LINE
+) -> list[CommitRecord]:
     rows = tx.all(
         _COMMIT + " WHERE table_id = ? AND line = ? ORDER BY version DESC LIMIT ?",
-        (table_id, MAIN_LINE, limit),
+        (table_id, line, limit),
     )
     return [_commit(r) for r in rows]
 
@@ -75,11 +82,13 @@ def commit_times(tx: Tx, table_id: TableId, first: int, last: int) -> dict[int, 
     return {row[0]: row[1] for row in rows}
 
 
-def commit_at(tx: Tx, table_id: TableId, time_ms: int) -> CommitRecord | None:
+def commit_at(
+    tx: Tx, table_id: TableId, time_ms: int, line: Line = MAIN_LINE
+) -> CommitRecord | None:
     """The newest commit made at or before a time."""
     row = tx.one(
         _COMMIT + " WHERE table_id = ? AND line = ? AND time_ms <= ? ORDER BY time_ms DESC LIMIT 1",
-        (table_id, MAIN_LINE, time_ms),
+        (table_id, line, time_ms),
     )
     return _commit(row) if row else None
 
@@ -103,7 +112,7 @@ def insert_snapshot(tx: Tx, table_id: TableId, snapshot: Snapshot) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             table_id,
-            MAIN_LINE,
+            snapshot.line,
             snapshot.id,
             snapshot.version,
             snapshot.ordinal,
@@ -119,10 +128,12 @@ def insert_snapshot(tx: Tx, table_id: TableId, snapshot: Snapshot) -> None:
     )
 
 
-def snapshots_of(tx: Tx, table_id: TableId, version: Version) -> list[Snapshot]:
+def snapshots_of(
+    tx: Tx, table_id: TableId, version: Version, line: Line = MAIN_LINE
+) -> list[Snapshot]:
     rows = tx.all(
         _SNAPSHOT + " WHERE table_id = ? AND line = ? AND version = ? ORDER BY ordinal",
-        (table_id, MAIN_LINE, version),
+        (table_id, line, version),
     )
     return [_snapshot(r) for r in rows]
 
@@ -137,6 +148,11 @@ def published_snapshots(tx: Tx, table_id: TableId, *, up_to: Version, limit: int
         (table_id, MAIN_LINE, up_to, limit),
     )
     return [_snapshot(r) for r in rows]
+
+
+def get_snapshot(tx: Tx, table_id: TableId, snapshot_id: SnapshotId) -> Snapshot | None:
+    row = tx.one(_SNAPSHOT + " WHERE table_id = ? AND snapshot_id = ?", (table_id, snapshot_id))
+    return _snapshot(row) if row else None
 
 
 def record_manifest_list(tx: Tx, table_id: TableId, snapshot_id: SnapshotId, path: str) -> None:
@@ -160,6 +176,8 @@ def _commit(row: Row) -> CommitRecord:
         bool(row[8]),
         orjson.loads(row[9]),
         app,
+        Line(row[12]),
+        row[13],
     )
 
 

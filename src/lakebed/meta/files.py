@@ -7,7 +7,9 @@ from itertools import accumulate
 import orjson
 
 from lakebed.meta.dialect import Row
+from lakebed.meta.lines import get_line
 from lakebed.meta.store import Tx
+from lakebed.meta.vectors import to_vector
 from lakebed.model.files import (
     DataFile,
     LiveFile,
@@ -16,14 +18,17 @@ from lakebed.model.files import (
     stats_to_plain,
     to_plain,
 )
-from lakebed.model.ids import MAIN_LINE, FileId, SnapshotId, SpecId, TableId, Version
+from lakebed.model.history import LineRecord
+from lakebed.model.ids import MAIN_LINE, FileId, Line, SnapshotId, SpecId, TableId, Version
 from lakebed.model.types import Type
 
 _FILE = (
     "SELECT f.file_id, f.path, f.size_bytes, f.record_count, f.spec_id, f.sort_order_id,"
     " f.split_offsets, f.partition, f.stats, f.sequence_number, f.snapshot_id, f.first_row_id,"
-    " i.added_version, i.removed_version"
+    " i.added_version, i.removed_version, i.vector_id, v.cardinality, v.size_bytes,"
+    " v.sequence_number, v.snapshot_id, v.delta_offset, v.puffin_offset"
     " FROM file_intervals i JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
+    " LEFT JOIN deletion_vectors v ON v.table_id = i.table_id AND v.vector_id = i.vector_id"
     " WHERE i.table_id = ? AND i.line = ?"
 )
 # Visible at a version: still live, or removed later. Asked as two questions, because each has an
@@ -32,6 +37,8 @@ _STILL = " AND i.removed_version IS NULL AND +i.added_version <= ?"  # "+": not 
 _LATER = " AND i.removed_version > ? AND i.added_version <= ?"
 _IN_RUN = " AND i.file_id >= ? AND i.file_id <= ?"
 _LATER_IN_RUN = _LATER + " AND +i.file_id >= ? AND +i.file_id <= ?"
+_VECTORS_IN_RUN = " AND i.vector_id >= ? AND i.vector_id <= ?"
+_LATER_VECTORS_IN_RUN = " AND +i.vector_id >= ? AND +i.vector_id <= ?"
 _ORDER = " ORDER BY i.file_id"
 # What few versions did is found by version and sorted: by id, SQLite would look at every file.
 _SORTED = " ORDER BY +i.file_id"
@@ -52,27 +59,68 @@ def insert_files(tx: Tx, table_id: TableId, files: Sequence[LiveFile]) -> None:
         " first_row_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_to_row(table_id, f) for f in files],
     )
+
+
+def open_intervals(
+    tx: Tx, table_id: TableId, files: Sequence[LiveFile], line: Line = MAIN_LINE
+) -> None:
+    """Files become visible, each from its added version on and with its vector."""
     tx.run_many(
-        "INSERT INTO file_intervals (table_id, line, file_id, added_version) VALUES (?, ?, ?, ?)",
-        [(table_id, MAIN_LINE, f.id, f.added_version) for f in files],
+        "INSERT INTO file_intervals (table_id, line, file_id, added_version, vector_id)"
+        " VALUES (?, ?, ?, ?, ?)",
+        [(table_id, line, f.id, f.added_version, f.vector.id if f.vector else None) for f in files],
     )
 
 
-def close_intervals(tx: Tx, table_id: TableId, ids: Sequence[FileId], version: Version) -> None:
-    tx.run_many(
-        "UPDATE file_intervals SET removed_version = ?"
-        " WHERE table_id = ? AND line = ? AND file_id = ? AND removed_version IS NULL",
-        [(version, table_id, MAIN_LINE, file_id) for file_id in ids],
+def close_intervals(
+    tx: Tx,
+    table_id: TableId,
+    files: Sequence[LiveFile],
+    version: Version,
+    line: Line = MAIN_LINE,
+) -> None:
+    """Files are no longer visible. One that a branch has of its parent gets an ended interval."""
+    if line == MAIN_LINE:
+        tx.run_many(_CLOSE, [(version, table_id, line, f.id) for f in files])
+        return
+    for f in files:
+        if not tx.run(_CLOSE, (version, table_id, line, f.id)):
+            tx.run(
+                "INSERT INTO file_intervals (table_id, line, file_id, added_version,"
+                " removed_version, vector_id) VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    table_id,
+                    line,
+                    f.id,
+                    f.added_version,
+                    version,
+                    f.vector.id if f.vector else None,
+                ),
+            )
+
+
+_CLOSE = (
+    "UPDATE file_intervals SET removed_version = ?"
+    " WHERE table_id = ? AND line = ? AND file_id = ? AND removed_version IS NULL"
+)
+
+
+def unnumbered_rows(tx: Tx, table_id: TableId) -> int:
+    """Rows of files that were written before the table had row ids."""
+    row = tx.one(
+        "SELECT SUM(record_count) FROM files WHERE table_id = ? AND first_row_id IS NULL",
+        (table_id,),
     )
+    return int(row[0] or 0) if row else 0
 
 
 def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
-    """Give every live file its first row id, in the order of the files' ids."""
+    """Give files their first row ids, in the order of their ids: removed ones too, which a
+    restored version may show again."""
     rows = tx.all(
-        "SELECT f.file_id, f.record_count FROM file_intervals i"
-        " JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
-        " WHERE i.table_id = ? AND i.line = ? AND i.removed_version IS NULL ORDER BY i.file_id",
-        (table_id, MAIN_LINE),
+        "SELECT file_id, record_count FROM files"
+        " WHERE table_id = ? AND first_row_id IS NULL ORDER BY file_id",
+        (table_id,),
     )
     starts = accumulate((count for _, count in rows), initial=first_row_id)
     tx.run_many(
@@ -82,25 +130,89 @@ def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
 
 
 def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
-    """Visible at the head."""
+    """Visible at the head of main."""
     rows = tx.all(_FILE + " AND i.removed_version IS NULL" + _ORDER, (table_id, MAIN_LINE))
     return [_from_row(r, typing) for r in rows]
 
 
-def files_at(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
-    rows = tx.all(_FILE + _STILL + _ORDER, (table_id, MAIN_LINE, version))
-    later = tx.all(_FILE + _LATER + _SORTED, (table_id, MAIN_LINE, version, version))
-    return _merged(rows, later, typing)
+def files_at(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
+) -> list[LiveFile]:
+    rows = tx.all(_FILE + _STILL + _ORDER, (table_id, line, version))
+    later = tx.all(_FILE + _LATER + _SORTED, (table_id, line, version, version))
+    own = _merged(rows, later, typing)
+    if line == MAIN_LINE:
+        return own
+    fork, touched = _fork(tx, table_id, line)
+    inherited = files_at(tx, table_id, fork.fork_version, typing, fork.parent_line)
+    return _beside(own, inherited, touched)
 
 
 def files_in_run(
-    tx: Tx, table_id: TableId, version: Version, typing: Typing, *, first: int, last: int
+    tx: Tx,
+    table_id: TableId,
+    version: Version,
+    typing: Typing,
+    *,
+    first: int,
+    last: int,
+    line: Line = MAIN_LINE,
 ) -> list[LiveFile]:
     """Visible at a version, with ids from `first` to `last`."""
-    key, run = (table_id, MAIN_LINE), (first, last)
+    key, run = (table_id, line), (first, last)
     rows = tx.all(_FILE + _STILL + _IN_RUN + _ORDER, (*key, version, *run))
     later = tx.all(_FILE + _LATER_IN_RUN + _SORTED, (*key, version, version, *run))
-    return _merged(rows, later, typing)
+    own = _merged(rows, later, typing)
+    if line == MAIN_LINE:
+        return own
+    fork, touched = _fork(tx, table_id, line)
+    inherited = files_in_run(
+        tx,
+        table_id,
+        fork.fork_version,
+        typing,
+        first=first,
+        last=last,
+        line=fork.parent_line,
+    )
+    return _beside(own, inherited, touched)
+
+
+def vectors_in_run(
+    tx: Tx,
+    table_id: TableId,
+    version: Version,
+    typing: Typing,
+    *,
+    first: int,
+    last: int,
+    line: Line = MAIN_LINE,
+) -> list[LiveFile]:
+    """Visible at a version, with deletion vectors of these ids, in the order of the vectors."""
+    key, run = (table_id, line), (first, last)
+    rows = tx.all(_FILE + _STILL + _VECTORS_IN_RUN, (*key, version, *run))
+    rows += tx.all(_FILE + _LATER + _LATER_VECTORS_IN_RUN, (*key, version, version, *run))
+    found = [_from_row(r, typing) for r in rows]
+    if line != MAIN_LINE:
+        fork, touched = _fork(tx, table_id, line)
+        at, parent = fork.fork_version, fork.parent_line
+        inherited = vectors_in_run(tx, table_id, at, typing, first=first, last=last, line=parent)
+        found += [f for f in inherited if f.id not in touched]
+    return sorted(found, key=lambda f: f.vector.id if f.vector else 0)
+
+
+def _fork(tx: Tx, table_id: TableId, line: Line) -> tuple[LineRecord, set[int]]:
+    """Where a branch began, and the files of its parent that it has touched since."""
+    fork = get_line(tx, table_id, line)
+    rows = tx.all(
+        "SELECT file_id FROM file_intervals WHERE table_id = ? AND line = ? AND added_version <= ?",
+        (table_id, line, fork.fork_version),
+    )
+    return fork, {row[0] for row in rows}
+
+
+def _beside(own: list[LiveFile], inherited: list[LiveFile], touched: set[int]) -> list[LiveFile]:
+    return sorted([*own, *(f for f in inherited if f.id not in touched)], key=lambda f: f.id)
 
 
 def _merged(rows: list[Row], later: list[Row], typing: Typing) -> list[LiveFile]:
@@ -108,37 +220,86 @@ def _merged(rows: list[Row], later: list[Row], typing: Typing) -> list[LiveFile]
     return [_from_row(r, typing) for r in together]
 
 
-def files_added(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
-    rows = tx.all(_FILE + " AND i.added_version = ?" + _SORTED, (table_id, MAIN_LINE, version))
+def files_added(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
+) -> list[LiveFile]:
+    rows = tx.all(_FILE + " AND i.added_version = ?" + _SORTED, (table_id, line, version))
     return [_from_row(r, typing) for r in rows]
 
 
-def files_removed(tx: Tx, table_id: TableId, version: Version, typing: Typing) -> list[LiveFile]:
-    rows = tx.all(_FILE + " AND i.removed_version = ?" + _SORTED, (table_id, MAIN_LINE, version))
+def files_removed(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
+) -> list[LiveFile]:
+    rows = tx.all(_FILE + " AND i.removed_version = ?" + _SORTED, (table_id, line, version))
     return [_from_row(r, typing) for r in rows]
 
 
 def files_removed_between(
-    tx: Tx, table_id: TableId, typing: Typing, *, after: Version, up_to: Version
+    tx: Tx,
+    table_id: TableId,
+    typing: Typing,
+    *,
+    after: Version,
+    up_to: Version,
+    line: Line = MAIN_LINE,
 ) -> list[LiveFile]:
     rows = tx.all(
         _FILE + " AND i.removed_version > ? AND i.removed_version <= ?" + _SORTED,
-        (table_id, MAIN_LINE, after, up_to),
+        (table_id, line, after, up_to),
     )
     return [_from_row(r, typing) for r in rows]
 
 
-def get_live(tx: Tx, table_id: TableId, ids: Sequence[FileId], typing: Typing) -> list[LiveFile]:
-    """Those of the named files that are visible at the head."""
-    found = []
-    for file_id in ids:
-        row = tx.one(
-            _FILE + " AND i.file_id = ? AND i.removed_version IS NULL",
-            (table_id, MAIN_LINE, file_id),
-        )
-        if row is not None:
-            found.append(_from_row(row, typing))
-    return found
+def shown_until(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
+) -> list[LiveFile]:
+    """Visible at a version, and as they were then no longer visible at the head."""
+    rows = tx.all(_FILE + _LATER + _SORTED, (table_id, line, version, version))
+    return [_from_row(r, typing) for r in rows]
+
+
+def shown_since(
+    tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
+) -> list[LiveFile]:
+    """Visible at the head, and as they are only since after a version."""
+    rows = tx.all(
+        _FILE + " AND i.added_version > ? AND +i.removed_version IS NULL" + _SORTED,
+        (table_id, line, version),
+    )
+    return [_from_row(r, typing) for r in rows]
+
+
+def get_live(
+    tx: Tx,
+    table_id: TableId,
+    ids: Sequence[FileId],
+    typing: Typing,
+    line: Line = MAIN_LINE,
+) -> list[LiveFile]:
+    """Those of the named files that are visible at a line's head."""
+    version = None if line == MAIN_LINE else get_line(tx, table_id, line).version
+    found = (_visible(tx, table_id, file_id, line, version) for file_id in ids)
+    return [_from_row(row, typing) for row in found if row is not None]
+
+
+def _visible(
+    tx: Tx, table_id: TableId, file_id: FileId, line: Line, version: Version | None
+) -> Row | None:
+    """A file's row at a version of a line; of main, None is its head."""
+    key = (table_id, line, file_id)
+    if version is None:
+        return tx.one(_FILE + " AND i.file_id = ? AND i.removed_version IS NULL", key)
+    row = tx.one(
+        _FILE + " AND i.file_id = ? AND i.added_version <= ?"
+        " AND (i.removed_version IS NULL OR i.removed_version > ?)",
+        (*key, version, version),
+    )
+    if row is not None or line == MAIN_LINE:
+        return row
+    fork, touched = _fork(tx, table_id, line)
+    if file_id in touched:
+        return None
+    return _visible(tx, table_id, file_id, fork.parent_line, fork.fork_version)
 
 
 def all_paths(tx: Tx, table_id: TableId) -> set[str]:
@@ -186,4 +347,5 @@ def _from_row(row: Row, typing: Typing) -> LiveFile:
         sequence_number=row[9],
         snapshot_id=SnapshotId(row[10]),
         first_row_id=row[11],
+        vector=to_vector(row[14:]) if row[14] is not None else None,
     )

@@ -5,32 +5,40 @@ from collections.abc import Sequence
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
 from lakebed.model.history import OutboxRow
-from lakebed.model.ids import TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, TableId, Version
 
 _ROW = (
     "SELECT outbox_id, table_id, format, kind, version, created_ms, attempts, next_ms, error_code,"
-    " error FROM outbox"
+    " error, line FROM outbox"
 )
 
 
 def insert_outbox(
-    tx: Tx, table_id: TableId, version: Version, entries: Sequence[tuple[str, str]], now_ms: int
+    tx: Tx,
+    table_id: TableId,
+    version: Version,
+    entries: Sequence[tuple[str, str]],
+    now_ms: int,
+    *,
+    line: Line = MAIN_LINE,
 ) -> None:
     """One row per (format, kind)."""
     tx.run_many(
-        "INSERT INTO outbox (table_id, format, kind, version, created_ms, attempts, next_ms)"
-        " VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT (table_id, format, kind, version) DO NOTHING",
-        [(table_id, format_, kind, version, now_ms) for format_, kind in entries],
+        "INSERT INTO outbox (table_id, format, kind, line, version, created_ms, attempts, next_ms)"
+        " VALUES (?, ?, ?, ?, ?, ?, 0, 0)"
+        " ON CONFLICT (table_id, format, kind, line, version) DO NOTHING",
+        [(table_id, format_, kind, line, version, now_ms) for format_, kind in entries],
     )
 
 
 def pending(tx: Tx, table_id: TableId) -> list[OutboxRow]:
-    rows = tx.all(_ROW + " WHERE table_id = ? ORDER BY version, outbox_id", (table_id,))
+    """In the order of the commits, which is that of the versions on each line."""
+    rows = tx.all(_ROW + " WHERE table_id = ? ORDER BY outbox_id", (table_id,))
     return [_row(r) for r in rows]
 
 
 def all_pending(tx: Tx) -> list[OutboxRow]:
-    return [_row(r) for r in tx.all(_ROW + " ORDER BY table_id, version, outbox_id")]
+    return [_row(r) for r in tx.all(_ROW + " ORDER BY table_id, outbox_id")]
 
 
 def take(tx: Tx, outbox_id: int) -> bool:

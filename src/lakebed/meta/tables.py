@@ -1,6 +1,6 @@
 """SQL for tables, their schemas, specs, sort orders and states."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import orjson
@@ -12,6 +12,7 @@ from lakebed.model.ids import StateId, TableId
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import (
     PartitionSpec,
+    SortOrder,
     order_from_record,
     order_to_record,
     spec_from_record,
@@ -23,7 +24,8 @@ from lakebed.model.schema_record import schema_from_record, schema_to_record
 _HEAD = (
     "SELECT t.table_id, t.uuid, n.name, t.name, t.location, t.write_mode, t.created_ms,"
     " t.head_version, t.head_time_ms, t.state_id, t.snapshot_id, t.last_sequence_number,"
-    " t.next_file_id, t.next_row_id, t.live_files, t.live_rows, t.live_bytes"
+    " t.next_file_id, t.next_row_id, t.live_files, t.live_rows, t.live_bytes, t.live_vectors,"
+    " t.live_deletes, t.next_vector_id, t.held_by, t.held_strict, t.held_until_ms"
     " FROM tables t JOIN namespaces n ON n.namespace_id = t.namespace_id"
 )
 
@@ -95,8 +97,9 @@ def insert_table(tx: Tx, *, namespace_id: int, name: str, uuid: str, location: s
 def advance_table(tx: Tx, to: TableHead) -> None:
     tx.run(
         "UPDATE tables SET head_version = ?, head_time_ms = ?, state_id = ?, snapshot_id = ?,"
-        " last_sequence_number = ?, next_file_id = ?, next_row_id = ?, live_files = ?,"
-        " live_rows = ?, live_bytes = ? WHERE table_id = ?",
+        " last_sequence_number = ?, next_file_id = ?, next_row_id = ?, next_vector_id = ?,"
+        " live_files = ?, live_rows = ?, live_bytes = ?, live_vectors = ?, live_deletes = ?"
+        " WHERE table_id = ?",
         (
             to.version,
             to.time_ms,
@@ -105,11 +108,47 @@ def advance_table(tx: Tx, to: TableHead) -> None:
             to.last_sequence_number,
             to.next_file_id,
             to.next_row_id,
+            to.next_vector_id,
             to.live_files,
             to.live_rows,
             to.live_bytes,
+            to.live_vectors,
+            to.live_deletes,
             to.id,
         ),
+    )
+
+
+def advance_counters(tx: Tx, to: TableHead) -> None:
+    """What all lines of a table share: a commit on a branch moves nothing else of main."""
+    tx.run(
+        "UPDATE tables SET state_id = ?, last_sequence_number = ?, next_file_id = ?,"
+        " next_row_id = ?, next_vector_id = ? WHERE table_id = ?",
+        (
+            to.state_id,
+            to.last_sequence_number,
+            to.next_file_id,
+            to.next_row_id,
+            to.next_vector_id,
+            to.id,
+        ),
+    )
+
+
+def hold_table(tx: Tx, table_id: TableId, hold: str, *, strict: bool, until_ms: int) -> bool:
+    """Take a hold or make it last longer; False while somebody else has one."""
+    taken = tx.run(
+        "UPDATE tables SET held_by = ?, held_strict = ?, held_until_ms = ?"
+        " WHERE table_id = ? AND (held_by = ? OR held_until_ms <= ?)",
+        (hold, int(strict), until_ms, table_id, hold, tx.now_ms()),
+    )
+    return taken == 1
+
+
+def release_table(tx: Tx, table_id: TableId, hold: str) -> None:
+    tx.run(
+        "UPDATE tables SET held_by = NULL, held_until_ms = 0 WHERE table_id = ? AND held_by = ?",
+        (table_id, hold),
     )
 
 
@@ -136,7 +175,10 @@ _DELETES = (
     "DELETE FROM manifests WHERE table_id = ?",
     "DELETE FROM publications WHERE table_id = ?",
     "DELETE FROM outbox WHERE table_id = ?",
+    "DELETE FROM refs WHERE table_id = ?",
+    "DELETE FROM lines WHERE table_id = ?",
     "DELETE FROM file_intervals WHERE table_id = ?",
+    "DELETE FROM deletion_vectors WHERE table_id = ?",
     "DELETE FROM files WHERE table_id = ?",
     "DELETE FROM snapshots WHERE table_id = ?",
     "DELETE FROM commits WHERE table_id = ?",
@@ -156,7 +198,8 @@ def insert_state(tx: Tx, table_id: TableId, state: TableState) -> None:
     tx.run(
         "INSERT INTO table_states (table_id, state_id, schema_id, spec_id, sort_order_id,"
         " properties, formats, last_column_id, last_partition_id, iceberg_version, delta_mapping,"
-        " delta_partitioned, comment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " delta_partitioned, comment, delta_vectors, constraints)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             table_id,
             state.id,
@@ -171,8 +214,20 @@ def insert_state(tx: Tx, table_id: TableId, state: TableState) -> None:
             int(state.delta_mapping),
             int(state.delta_partitioned),
             state.comment,
+            int(state.delta_vectors),
+            orjson.dumps(dict(state.constraints)).decode(),
         ),
     )
+
+
+def keep_shapes(
+    tx: Tx, table_id: TableId, schemas: Iterable[Schema], specs: Iterable[PartitionSpec]
+) -> None:
+    """Those that a commit passed through: files may be written under them."""
+    for schema in schemas:
+        _keep(tx, _KEEP_SCHEMA, table_id, schema.id, schema_to_record(schema))
+    for spec in specs:
+        _keep(tx, _KEEP_SPEC, table_id, spec.id, spec_to_record(spec))
 
 
 _KEEP_SCHEMA = (
@@ -213,8 +268,8 @@ def get_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
 def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
     row = tx.one(
         "SELECT s.state_id, c.body, p.body, o.body, s.properties, s.formats, s.last_column_id,"
-        " s.last_partition_id, s.iceberg_version, s.delta_mapping, s.delta_partitioned, s.comment"
-        " FROM table_states s"
+        " s.last_partition_id, s.iceberg_version, s.delta_mapping, s.delta_partitioned, s.comment,"
+        " s.delta_vectors, s.constraints FROM table_states s"
         " JOIN table_schemas c ON c.table_id = s.table_id AND c.schema_id = s.schema_id"
         " JOIN partition_specs p ON p.table_id = s.table_id AND p.spec_id = s.spec_id"
         " JOIN sort_orders o ON o.table_id = s.table_id AND o.sort_order_id = s.sort_order_id"
@@ -235,6 +290,8 @@ def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
         bool(row[9]),
         bool(row[10]),
         row[11],
+        bool(row[12]),
+        orjson.loads(row[13]),
     )
 
 
@@ -255,6 +312,13 @@ def list_specs(tx: Tx, table_id: TableId) -> list[PartitionSpec]:
         "SELECT body FROM partition_specs WHERE table_id = ? ORDER BY spec_id", (table_id,)
     )
     return [spec_from_record(orjson.loads(body)) for (body,) in rows]
+
+
+def list_orders(tx: Tx, table_id: TableId) -> list[SortOrder]:
+    rows = tx.all(
+        "SELECT body FROM sort_orders WHERE table_id = ? ORDER BY sort_order_id", (table_id,)
+    )
+    return [order_from_record(orjson.loads(body)) for (body,) in rows]
 
 
 def _head(row: Row) -> TableHead:

@@ -7,8 +7,6 @@ from lakebed.meta.store import Tx
 from lakebed.model.ids import FileId, SnapshotId, TableId, VectorId
 from lakebed.model.vectors import DeletionVector
 
-_AT_ONCE = 100
-
 
 def insert_vectors(
     tx: Tx, table_id: TableId, made: Sequence[tuple[DeletionVector, FileId, bytes]]
@@ -36,27 +34,29 @@ def insert_vectors(
 
 
 def get_bitmaps(tx: Tx, table_id: TableId, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
-    found: dict[VectorId, bytes] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        chunk = ids[start : start + _AT_ONCE]
-        marks = ", ".join("?" * len(chunk))
-        rows = tx.all(
-            "SELECT vector_id, positions FROM deletion_vectors"
-            f" WHERE table_id = ? AND vector_id IN ({marks})",
-            (table_id, *chunk),
+    found = {}
+    for vector_id in ids:
+        row = tx.one(
+            "SELECT positions FROM deletion_vectors WHERE table_id = ? AND vector_id = ?",
+            (table_id, vector_id),
         )
-        found |= {VectorId(row[0]): bytes(row[1]) for row in rows}
+        assert row is not None, (table_id, vector_id)
+        found[vector_id] = bytes(row[0])
     return found
 
 
-def vectors_of(tx: Tx, table_id: TableId, snapshot_id: SnapshotId) -> list[DeletionVector]:
+def vectors_of(
+    tx: Tx, table_id: TableId, snapshot_id: SnapshotId
+) -> list[tuple[DeletionVector, str]]:
+    """Each with the path of its data file."""
     rows = tx.all(
-        "SELECT vector_id, cardinality, size_bytes, sequence_number, snapshot_id, delta_offset,"
-        " puffin_offset FROM deletion_vectors WHERE table_id = ? AND snapshot_id = ?"
-        " ORDER BY vector_id",
+        "SELECT v.vector_id, v.cardinality, v.size_bytes, v.sequence_number, v.snapshot_id,"
+        " v.delta_offset, v.puffin_offset, f.path FROM deletion_vectors v"
+        " JOIN files f ON f.table_id = v.table_id AND f.file_id = v.file_id"
+        " WHERE v.table_id = ? AND v.snapshot_id = ? ORDER BY v.vector_id",
         (table_id, snapshot_id),
     )
-    return [to_vector(row) for row in rows]
+    return [(to_vector(row), row[7]) for row in rows]
 
 
 def to_vector(row: Row) -> DeletionVector:

@@ -25,6 +25,7 @@ class CreateTable:
     properties: Mapping[str, str]
     formats: tuple[str, ...]
     comment: str | None = None
+    constraints: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,26 @@ class SetSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class SetSpec:
+    """New files are partitioned otherwise; those that are there keep their spec."""
+
+    spec: PartitionSpec
+    last_partition_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetSortOrder:
+    sort_order: SortOrder
+
+
+@dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """The CHECK constraints from now on, all of them; every row there is has passed them."""
+
+    constraints: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class SetProperties:
     changed: Mapping[str, str]
     removed: tuple[str, ...] = ()
@@ -99,6 +120,9 @@ Change = (
     | Restore
     | FastForward
     | SetSchema
+    | SetSpec
+    | SetSortOrder
+    | SetConstraints
     | SetProperties
     | SetFormats
     | Republish
@@ -115,6 +139,8 @@ class TableChanges:
     changes: tuple[Change, ...]
     app_transaction: tuple[str, int] | None = None
     line: Line = MAIN_LINE
+    metrics: Mapping[str, int] = field(default_factory=dict)  # what the operation counted
+    sees_all_rows: bool = False  # it rests on every row there was: none may have come since
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +168,4 @@ class Proposal:
     idempotency_key: str | None = None
     request_digest: str | None = None
     summary: Mapping[str, str] | None = None  # the caller's own entries
+    hold: str | None = None  # the hold on the tables that this is made under

@@ -3,12 +3,12 @@
 LakebedError
 ├── InvalidInput     bad names, schemas, expressions, settings, URIs, rows; nothing was written
 │   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
-│   ├── SchemaMismatch  UnreadableInput  UnsupportedFeature
+│   ├── SchemaMismatch  ConstraintViolated  UnreadableInput  UnsupportedFeature
 │   └── SqlError         SqlUnsupported  SqlParameters
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
-│                    TransactionClosed
+│                    TransactionClosed  BranchDiverged  TableHeld
 ├── PublishError     ForeignCommit
 ├── DatabaseError    DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer
 │                    UpgradeRequired
@@ -71,6 +71,12 @@ class SchemaMismatch(InvalidInput):
     """Rows do not fit the table; `context` names the column and, where known, the row."""
 
     code = "SCHEMA_MISMATCH"
+
+
+class ConstraintViolated(InvalidInput):
+    """A row makes a CHECK constraint FALSE; `context` names both."""
+
+    code = "CONSTRAINT_VIOLATED"
 
 
 class UnreadableInput(InvalidInput):
@@ -159,6 +165,15 @@ class CommitUnknown(CommitError):
 
 class NoChanges(CommitError):
     code = "NO_CHANGES"
+
+
+class TableHeld(CommitError):
+    code = "TABLE_HELD"
+    retryable = True
+
+
+class BranchDiverged(CommitError):
+    code = "BRANCH_DIVERGED"
 
 
 class IdempotencyMismatch(CommitError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lakebed.model.ids import SnapshotId, StateId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, StateId, TableId, Version
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
@@ -31,6 +31,8 @@ class TableState:
     delta_mapping: bool  # column mapping, once on, stays on
     delta_partitioned: bool  # shown partitioned in Delta; once off, stays off
     comment: str | None = None
+    delta_vectors: bool = False  # deletion vectors were used; once on, stays on
+    constraints: Mapping[str, str] = field(default_factory=dict)  # name: condition, as SQL text
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Snapshot:
     first_row_id: int | None = None
     added_rows: int | None = None
     manifest_list: str | None = None  # set when published
+    line: Line = MAIN_LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class CommitRecord:
     table_id: TableId
     version: Version
     time_ms: int
-    operation: str  # create, append, overwrite, delete, alter
+    operation: str  # create, append, overwrite, delete, update, merge, alter, restore, …
     state_id: StateId
     author: str
     message: str | None
@@ -66,6 +69,8 @@ class CommitRecord:
     blind_append: bool
     summary: Mapping[str, Any] = field(default_factory=dict)
     app_transaction: tuple[str, int] | None = None
+    line: Line = MAIN_LINE
+    snapshot_id: SnapshotId | None = None  # current after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +114,63 @@ class TableHead:
     live_files: int
     live_rows: int
     live_bytes: int
+    live_vectors: int = 0
+    live_deletes: int = 0  # rows in those vectors
+    next_vector_id: int = 0
+    held_by: str | None = None  # who alone may change rows, until `held_until_ms`
+    held_strict: int = 0  # 1: not even appends pass
+    held_until_ms: int = 0
+    line: Line = MAIN_LINE  # of a branch: version, time, snapshot and what is live are its own
+
+
+@dataclass(frozen=True, slots=True)
+class LineRecord:
+    """A branch's history; what came before its fork is its parent's.
+
+    `merged_version` is what main has taken of it, by its own version `main_version`.
+    """
+
+    line: Line
+    parent_line: Line
+    fork_version: Version
+    merged_version: Version
+    main_version: Version
+    version: Version
+    time_ms: int
+    snapshot_id: SnapshotId | None
+    live_files: int
+    live_rows: int
+    live_bytes: int
+    live_vectors: int
+    live_deletes: int
+
+
+BRANCH = "branch"
+TAG = "tag"
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A name for a line (branch) or for one version of a line (tag).
+
+    Ages are kept for those who expire snapshots; None leaves it to the table's settings.
+    """
+
+    name: str
+    kind: str
+    line: Line
+    version: Version
+    snapshot_id: SnapshotId | None
+    created_ms: int
+    max_age_ms: int | None = None
+    min_snapshots: int | None = None
+    max_snapshot_age_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """Something that has to be published still. `kind`: commit, start, checkpoint or purge."""
+    """Something to be published still. `kind`: commit, start, checkpoint, refs or purge."""
 
     id: int
     table_id: TableId
@@ -125,14 +182,21 @@ class OutboxRow:
     next_ms: int
     error_code: str | None
     error: str | None
+    line: Line = MAIN_LINE
+
+
+VECTORS = "vectors"
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationRecord:
-    """A file that was published: for Delta `number` is the version, for Iceberg a counter."""
+    """A file that was published: for Delta `number` is the version, for Iceberg a counter.
+
+    For a file of deletion vectors it is the sequence number of the snapshot that made them.
+    """
 
     format: str
-    kind: str  # commit, checkpoint or metadata
+    kind: str  # commit, start, checkpoint, metadata or vectors
     number: int
     version: Version
     path: str  # relative to the table's root
@@ -140,9 +204,12 @@ class PublicationRecord:
     digest: str
 
 
+DATA, DELETES = 0, 1  # Iceberg's numbers for the two contents of manifests
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestRecord:
-    """A published manifest: the files of one run of ids of one spec."""
+    """A published manifest: one run of ids of one spec, of files or of deletion vectors."""
 
     id: int
     path: str
@@ -155,5 +222,6 @@ class ManifestRecord:
     counts: tuple[int, int, int, int, int, int]  # files added, existing, deleted; rows likewise
     partitions: tuple[tuple[bool, bool | None, str | None, str | None], ...]  # bounds in hex
     first_row_id: int | None
-    first_file_id: int
-    last_file_id: int
+    first_id: int
+    last_id: int
+    content: int = DATA  # of the manifest

@@ -15,6 +15,7 @@ from lakebed.model.ids import SnapshotId, VectorId
 _MAGIC = struct.pack("<I", 1681511377)
 # A vector up to this size stands in Delta's log itself; a larger one in a file of its commit.
 INLINE_BYTES = 8 * 1024
+FRAME_BYTES = 8  # length and checksum of a blob around its payload
 _PUFFIN_FIRST = 4  # after the magic of a Puffin file
 _DELTA_FIRST = 1  # after the version byte of Delta's file
 
@@ -22,64 +23,58 @@ _DELTA_FIRST = 1  # after the version byte of Delta's file
 class Positions:
     """A set of row positions; never changed once made."""
 
-    __slots__ = ("_bits",)
+    __slots__ = ("bits",)
 
     def __init__(self, positions: Iterable[int] = ()) -> None:
         """Fastest from an `array('Q')`."""
-        self._bits = BitMap64(positions)
-
-    @classmethod
-    def _of(cls, bits: BitMap64) -> Self:
-        made = cls.__new__(cls)
-        made._bits = bits
-        return made
+        self.bits = positions if isinstance(positions, BitMap64) else BitMap64(positions)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """From the portable form of 64-bit Roaring bitmaps."""
         try:
-            return cls._of(BitMap64.deserialize(data))
+            return cls(BitMap64.deserialize(data))
         except ValueError as error:
             raise DataCorrupt(
                 "a deletion vector is no Roaring bitmap", hint="run `lakebed check`"
             ) from error
 
     def to_bytes(self) -> bytes:
-        bits = self._bits.copy()
+        bits = self.bits.copy()
         bits.run_optimize()
         return bytes(bits.serialize())
 
     def __len__(self) -> int:
-        return len(self._bits)
+        return len(self.bits)
 
     def __contains__(self, position: int) -> bool:
-        return position in self._bits
+        return position in self.bits
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Positions) and self._bits == other._bits
+        return isinstance(other, Positions) and self.bits == other.bits
 
     def __hash__(self) -> int:
         return hash(self.to_bytes())
 
     def __or__(self, other: "Positions") -> "Positions":
-        return Positions._of(self._bits | other._bits)
+        return Positions(self.bits | other.bits)
 
     def __sub__(self, other: "Positions") -> "Positions":
-        return Positions._of(self._bits - other._bits)
+        return Positions(self.bits - other.bits)
 
     def overlaps(self, other: "Positions") -> bool:
-        return self._bits.intersect(other._bits)
+        return self.bits.intersect(other.bits)
 
     def last(self) -> int:
-        return int(self._bits.max())
+        return int(self.bits.max())
 
     def to_array(self) -> "array[int]":
         """All of them in order, as unsigned 64-bit numbers."""
-        return self._bits.to_array()
+        return self.bits.to_array()
 
     def between(self, first: int, stop: int) -> "array[int]":
         """Those from `first` up to `stop`, which is left out."""
-        return (self._bits & BitMap64(range(first, stop))).to_array()
+        return (self.bits & BitMap64(range(first, stop))).to_array()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +104,27 @@ def blob_of(bitmap: bytes) -> bytes:
     return struct.pack(">I", len(payload)) + payload + struct.pack(">I", zlib.crc32(payload))
 
 
+def positions_of(payload: bytes) -> Positions:
+    """The reverse of `payload_of`."""
+    if payload[: len(_MAGIC)] != _MAGIC:
+        raise _damaged("it does not begin as one")
+    return Positions.from_bytes(payload[len(_MAGIC) :])
+
+
+def positions_in(blob: bytes) -> Positions:
+    """The reverse of `blob_of`."""
+    payload = blob[4:-4]
+    if len(blob) < 8 or blob[:4] != struct.pack(">I", len(payload)):
+        raise _damaged("its length is wrong")
+    if blob[-4:] != struct.pack(">I", zlib.crc32(payload)):
+        raise _damaged("its checksum is wrong")
+    return positions_of(payload)
+
+
+def _damaged(why: str) -> DataCorrupt:
+    return DataCorrupt(f"a deletion vector is damaged: {why}", hint="run `lakebed check`")
+
+
 def place_vectors(
     deleted: Iterable[tuple[bytes, int]],
     first: VectorId,
@@ -133,7 +149,7 @@ def place_vectors(
                 puffin_offset=puffin,
             )
         )
-        framed = size + 8  # length and checksum
+        framed = size + FRAME_BYTES
         puffin += framed
         delta += 0 if inline else framed
     return placed

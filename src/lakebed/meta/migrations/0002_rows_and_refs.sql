@@ -20,11 +20,15 @@ CREATE INDEX deletion_vectors_by_snapshot ON deletion_vectors (table_id, snapsho
 
 -- The vector in force while the interval lasts; another vector begins another interval.
 ALTER TABLE file_intervals ADD COLUMN vector_id BIGINT;
-CREATE INDEX file_intervals_by_vector ON file_intervals (table_id, line, vector_id)
-    WHERE vector_id IS NOT NULL;
+CREATE INDEX file_intervals_live_vectors ON file_intervals (table_id, line, vector_id)
+    WHERE vector_id IS NOT NULL AND removed_version IS NULL;
 
 ALTER TABLE tables ADD COLUMN next_vector_id BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE tables ADD COLUMN next_line BIGINT NOT NULL DEFAULT 1;
+-- Whoever holds a table is the only one to change its rows until then: the last attempt of a change
+-- that others keep overtaking. Not strict: appends that look at nothing may pass.
+ALTER TABLE tables ADD COLUMN held_by TEXT;
+ALTER TABLE tables ADD COLUMN held_strict BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE tables ADD COLUMN held_until_ms BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE tables ADD COLUMN live_vectors BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE tables ADD COLUMN live_deletes BIGINT NOT NULL DEFAULT 0;
 
@@ -45,6 +49,8 @@ CREATE TABLE lines (
     line BIGINT NOT NULL,
     parent_line BIGINT NOT NULL,
     fork_version BIGINT NOT NULL,
+    merged_version BIGINT NOT NULL,
+    main_version BIGINT NOT NULL,
     head_version BIGINT NOT NULL,
     head_time_ms BIGINT NOT NULL,
     snapshot_id BIGINT,

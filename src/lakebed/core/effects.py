@@ -1,0 +1,124 @@
+"""What a commit touches as the rows have it now, and the writing of what it does to them."""
+
+from lakebed.core.apply import Effects, Found
+from lakebed.core.ledger import typing_of
+from lakebed.core.lines import find_commit
+from lakebed.core.state import created, next_state, restored, upgrades
+from lakebed.meta import attachments, commits, files, lines, outbox, tables, vectors
+from lakebed.meta.store import Tx
+from lakebed.model.changes import DeleteRows, FastForward, RemoveFiles, Restore, TableChanges
+from lakebed.model.errors import BranchDiverged, NoChanges, VersionNotFound
+from lakebed.model.files import LiveFile
+from lakebed.model.history import TableHead, TableState
+from lakebed.model.ids import MAIN_LINE, FileId
+from lakebed.model.vectors import Positions
+
+
+def find(tx: Tx, ours: TableChanges, head: TableHead, before: TableState | None) -> Found:
+    if before is None:
+        return Found(created(ours.changes))
+    for change in ours.changes:
+        if isinstance(change, Restore):
+            return _restored(tx, change, head, before)
+        if isinstance(change, FastForward):
+            return _forwarded(tx, change, head, before)
+    state = next_state(before, ours.changes)
+    ids = {i for c in ours.changes if isinstance(c, RemoveFiles) for i in c.file_ids}
+    removed = []
+    if ids:
+        removed = files.get_live(tx, head.id, sorted(ids), typing_of(tx, head.id), head.line)
+    # Asked only then: it looks at every file.
+    unnumbered = files.unnumbered_rows(tx, head.id) if upgrades(before, state) else 0
+    return Found(state, removed, losing=losing_files(tx, ours, head), unnumbered=unnumbered)
+
+
+def losing_files(
+    tx: Tx, ours: TableChanges, head: TableHead
+) -> dict[FileId, tuple[LiveFile, Positions]]:
+    """Live files that lose rows, with the positions that are gone of them already."""
+    ids = {i for c in ours.changes if isinstance(c, DeleteRows) for i in c.positions}
+    if not ids:
+        return {}
+    live = files.get_live(tx, head.id, sorted(ids), typing_of(tx, head.id), head.line)
+    bitmaps = vectors.get_bitmaps(tx, head.id, [f.vector.id for f in live if f.vector])
+    return {
+        f.id: (f, Positions.from_bytes(bitmaps[f.vector.id]) if f.vector else Positions())
+        for f in live
+    }
+
+
+def _restored(tx: Tx, change: Restore, head: TableHead, before: TableState) -> Found:
+    then = find_commit(tx, head.id, change.version, head.line)
+    first = 0 if head.line == MAIN_LINE else lines.get_line(tx, head.id, head.line).fork_version
+    if then is None or not first <= change.version <= head.version:
+        raise VersionNotFound(
+            f"{head.name} cannot go back to version {change.version}",
+            hint=f"it can go back to versions {first} to {head.version}",
+            version=change.version,
+        )
+    typing = typing_of(tx, head.id)
+    removed = files.shown_since(tx, head.id, change.version, typing, head.line)
+    returned = files.shown_until(tx, head.id, change.version, typing, head.line)
+    # Restored before, a file may be visible in another interval with the same vector.
+    same = {(f.id, f.vector) for f in removed} & {(f.id, f.vector) for f in returned}
+    return Found(
+        restored(before, tables.get_state(tx, head.id, then.state_id)),
+        [f for f in removed if (f.id, f.vector) not in same],
+        [f for f in returned if (f.id, f.vector) not in same],
+    )
+
+
+def _forwarded(tx: Tx, change: FastForward, head: TableHead, before: TableState) -> Found:
+    branch = lines.get_line(tx, head.id, change.line)
+    taken = commits.get_commit(tx, head.id, branch.main_version)
+    if branch.parent_line != MAIN_LINE or taken is None or taken.snapshot_id != head.snapshot_id:
+        raise BranchDiverged(
+            f"main of {head.name} has changed since the branch began",
+            hint="main can only follow a branch that holds everything main has; write to main, or"
+            " make the branch again from main",
+        )
+    if branch.version == branch.merged_version:
+        raise NoChanges("main has everything of the branch already", hint="write to it first")
+    place = (tx, head.id, branch.merged_version, typing_of(tx, head.id), change.line)
+    return Found(before, files.shown_until(*place), files.shown_since(*place), branch=branch)
+
+
+def write(tx: Tx, effects: Effects) -> None:
+    head, commit = effects.head, effects.commit
+    if effects.state_is_new:
+        tables.insert_state(tx, head.id, effects.state)
+    commits.insert_commit(tx, commit)
+    if effects.snapshot is not None:
+        commits.insert_snapshot(tx, head.id, effects.snapshot)
+    if effects.numbers_rows and effects.snapshot and effects.snapshot.first_row_id is not None:
+        files.number_rows(tx, head.id, effects.snapshot.first_row_id)
+    _write_files(tx, effects)
+    if commit.app_transaction is not None:
+        attachments.put_app_transaction(
+            tx, head.id, commit.app_transaction, commit.version, commit.time_ms
+        )
+    for format_ in effects.turned_off:
+        outbox.forget_format(tx, head.id, format_)
+    outbox.insert_outbox(
+        tx, head.id, commit.version, effects.outbox, commit.time_ms, line=head.line
+    )
+    if head.line == MAIN_LINE:
+        tables.advance_table(tx, head)
+    else:
+        lines.advance_line(tx, head)
+        tables.advance_counters(tx, head)
+
+
+def _write_files(tx: Tx, effects: Effects) -> None:
+    head, version = effects.head, effects.commit.version
+    if effects.closed:
+        files.close_intervals(tx, head.id, effects.closed, version, head.line)
+    if effects.vectors:
+        vectors.insert_vectors(tx, head.id, effects.vectors)
+    if effects.files:
+        files.insert_files(tx, head.id, effects.files)
+    if effects.opened:
+        files.open_intervals(tx, head.id, effects.opened, head.line)
+    if effects.merged is not None:
+        merged = effects.merged
+        lines.record_merge(tx, head.id, merged.line, merged=merged.version, main=version)
