@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from lakebed.core.crash import crash_point
+from lakebed.core.lines import commit_at_time, find_commit
 from lakebed.core.naming import ensure_namespace, free_locations
 from lakebed.meta import commits, lakes, namespaces, outbox, tables
 from lakebed.meta.store import Store, Tx
@@ -182,7 +183,7 @@ class Catalog:
             if time_ms is not None:
                 return _commit_at(tx, head, time_ms)
             wanted = Version(head.version if version is None else version)
-            found = commits.get_commit(tx, head.id, wanted)
+            found = find_commit(tx, head.id, wanted, head.line)
             if found is None:
                 first = commits.first_commit(tx, head.id)
                 oldest = first.version if first else 0
@@ -222,7 +223,7 @@ def _shown_time(time_ms: int) -> str:
 
 
 def _commit_at(tx: Tx, head: TableHead, time_ms: int) -> CommitRecord:
-    found = commits.commit_at(tx, head.id, time_ms)
+    found = commit_at_time(tx, head.id, time_ms, head.line)
     if found is None:
         first = commits.first_commit(tx, head.id)
         raise VersionNotFound(

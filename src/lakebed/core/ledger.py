@@ -3,20 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakebed.meta import attachments, commits, files, outbox, publications, tables, vectors
+from lakebed.core.lines import find_commit
+from lakebed.meta import (
+    attachments,
+    commits,
+    files,
+    lines,
+    outbox,
+    publications,
+    refs,
+    tables,
+    vectors,
+)
 from lakebed.meta.store import Store, Tx
 from lakebed.model.files import LiveFile
 from lakebed.model.history import (
     VECTORS,
     CommitRecord,
+    LineRecord,
     ManifestRecord,
     OutboxRow,
     PublicationRecord,
+    Ref,
     Snapshot,
     TableHead,
     TableState,
 )
-from lakebed.model.ids import SnapshotId, StateId, TableId, VectorId, Version
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, StateId, TableId, VectorId, Version
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 from lakebed.model.types import is_scalar
@@ -69,30 +82,31 @@ class Ledger:
         with self._store.read() as tx:
             return tables.get_table(tx, self.table_id)
 
-    def view(self, version: Version) -> VersionView:
+    def view(self, version: Version, line: Line = MAIN_LINE) -> VersionView:
         """The last one is remembered: both formats look at a version one after the other."""
-        if self._view is None or self._view.commit.version != version:
-            self._view = self._load_view(version)
-        return self._view
+        view = self._view
+        if view is None or (view.commit.version, view.commit.line) != (version, line):
+            view = self._view = self._load_view(version, line)
+        return view
 
-    def _load_view(self, version: Version) -> VersionView:
+    def _load_view(self, version: Version, line: Line) -> VersionView:
         with self._store.read() as tx:
             head = tables.get_table(tx, self.table_id)
-            commit = commits.get_commit(tx, self.table_id, version)
+            commit = commits.get_commit(tx, self.table_id, version, line)
             assert head is not None and commit is not None, (self.table_id, version)
             schemas = tables.list_schemas(tx, self.table_id)
             specs = tables.list_specs(tx, self.table_id)
             self._shapes = schemas, specs
             typing = _kept_typing(tx, self.table_id, schemas, specs)
-            before = commits.get_commit(tx, self.table_id, Version(version - 1))
+            before = find_commit(tx, self.table_id, Version(version - 1), line)
             return VersionView(
                 head,
                 commit,
                 self._state(tx, commit.state_id),
                 self._state(tx, before.state_id) if before else None,
-                tuple(files.files_added(tx, self.table_id, version, typing)),
-                tuple(files.files_removed(tx, self.table_id, version, typing)),
-                tuple(commits.snapshots_of(tx, self.table_id, version)),
+                tuple(files.files_added(tx, self.table_id, version, typing, line)),
+                tuple(files.files_removed(tx, self.table_id, version, typing, line)),
+                tuple(commits.snapshots_of(tx, self.table_id, version, line)),
             )
 
     def _state(self, tx: Tx, state_id: StateId) -> TableState:
@@ -119,20 +133,32 @@ class Ledger:
         with self._store.read() as tx:
             return tables.list_orders(tx, self.table_id)
 
-    def commits(self, limit: int) -> list[CommitRecord]:
-        """The newest ones, newest first."""
+    def refs(self) -> list[Ref]:
+        """Branches and tags as they were made; a branch is where its line is."""
         with self._store.read() as tx:
-            return commits.newest_commits(tx, self.table_id, limit)
+            return refs.list_refs(tx, self.table_id)
 
-    def files_at(self, version: Version) -> list[LiveFile]:
+    def line(self, line: Line) -> LineRecord:
         with self._store.read() as tx:
-            return files.files_at(tx, self.table_id, version, typing_of(tx, self.table_id))
+            return lines.get_line(tx, self.table_id, line)
 
-    def files_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
-        """Visible at a version, with ids from `first` to `last`: what a manifest holds."""
+    def commits(self, limit: int, line: Line = MAIN_LINE) -> list[CommitRecord]:
+        """The newest ones of a line, newest first."""
+        with self._store.read() as tx:
+            return commits.newest_commits(tx, self.table_id, limit, line)
+
+    def files_at(self, version: Version, line: Line = MAIN_LINE) -> list[LiveFile]:
         with self._store.read() as tx:
             typing = typing_of(tx, self.table_id)
-            return files.files_in_run(tx, self.table_id, version, typing, first=first, last=last)
+            return files.files_at(tx, self.table_id, version, typing, line)
+
+    def files_in_run(
+        self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
+    ) -> list[LiveFile]:
+        """Visible at a version, with ids from `first` to `last`: what a manifest holds."""
+        with self._store.read() as tx:
+            typing, place = typing_of(tx, self.table_id), (self.table_id, version)
+            return files.files_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:
         with self._store.read() as tx:

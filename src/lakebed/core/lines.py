@@ -38,3 +38,15 @@ def find_commit(tx: Tx, table_id: TableId, version: Version, line: Line) -> Comm
             break
         line = record.parent_line
     return commits.get_commit(tx, table_id, version, line)
+
+
+def commit_at_time(tx: Tx, table_id: TableId, time_ms: int, line: Line) -> CommitRecord | None:
+    """The newest commit of a line made at or before a time; before its fork, its parent's."""
+    found = commits.commit_at(tx, table_id, time_ms, line)
+    if found is not None or line == MAIN_LINE:
+        return found
+    record = lines.get_line(tx, table_id, line)
+    earlier = commit_at_time(tx, table_id, time_ms, record.parent_line)
+    if earlier is None or earlier.version <= record.fork_version:
+        return earlier
+    return find_commit(tx, table_id, record.fork_version, record.parent_line)

@@ -6,7 +6,9 @@ LakebedError
 │   ├── SchemaMismatch  ConstraintViolated  UnreadableInput  UnsupportedFeature
 │   └── SqlError         SqlUnsupported  SqlParameters
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
+│                    RefNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
+│                    RefExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
 │                    TransactionClosed  BranchDiverged  TableHeld
 ├── PublishError     ForeignCommit
@@ -125,6 +127,10 @@ class VersionNotFound(NotFound):
     code = "VERSION_NOT_FOUND"
 
 
+class RefNotFound(NotFound):
+    code = "REF_NOT_FOUND"
+
+
 class AlreadyExists(LakebedError):
     code = "ALREADY_EXISTS"
 
@@ -143,6 +149,10 @@ class NamespaceNotEmpty(AlreadyExists):
 
 class TableExists(AlreadyExists):
     code = "TABLE_EXISTS"
+
+
+class RefExists(AlreadyExists):
+    code = "REF_EXISTS"
 
 
 class CommitError(LakebedError):
