@@ -12,7 +12,7 @@ from lakebed.model.changes import (
     RemoveFiles,
     TableChanges,
 )
-from lakebed.model.counts import RowCounts
+from lakebed.model.counts import NO_ROWS, RowCounts
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import TableHead, TableState
@@ -69,11 +69,16 @@ class Staged:
         self.reads.append(reads)
 
     def change_rows(self, change: RowChange, operation: str) -> None:
-        """Rows go, files go, files come; a change that is none leaves everything as it is."""
-        self.scanned |= change.is_empty
-        self.counts = change.counts + (self.counts or RowCounts())
+        """A change that is none leaves everything as it is, but the transaction has looked."""
+        self.counts = change.counts + (self.counts or NO_ROWS)
         if change.is_empty:
-            return
+            self.scanned = True
+        else:
+            self.take_rows(change)
+            self.operations.append(operation)
+
+    def take_rows(self, change: RowChange) -> None:
+        """Rows go, files go, files come in their place."""
         own = [f.path for f in self.appended]
         for file_id, gone in change.deleted.items():
             if file_id < 0:
@@ -83,7 +88,7 @@ class Staged:
                 self.deleted[file_id] = self.deleted.get(file_id, _NONE) | gone
         self.remove(change.removed, change.reads)
         self.copied += change.written
-        self.append(AppendFiles(change.written, self.state.schema.id), operation)
+        self.appends.append(AppendFiles(change.written, self.state.schema.id))
 
     def change(self, change: Change, operation: str) -> None:
         self.state = next_state(self.state, [change])

@@ -1,15 +1,18 @@
 """A table: read it, write it, look at its history. Every write is a commit of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar, Unpack
 
 import pyarrow as pa
 
 from lakebed.api.alter import Alter, Step
+from lakebed.api.changing import RowCommit, Stage, unchanged
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
+from lakebed.api.rowops import to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
 from lakebed.api.transaction import (
     Transaction,
@@ -138,16 +141,42 @@ class Table:
         partitions: bool = False,
         **options: Unpack[CommitOptions],
     ) -> Commit:
-        """Replace every row, those that match `where`, or the partitions the new rows fall in.
-
-        `where` must select whole data files, as a condition on partition columns does.
-        """
+        """Replace every row, those that match `where`, or the partitions the new rows fall in."""
         return self._write(
             "overwrite",
             options,
             prepare=lambda t: t.prepare_overwrite(rows, where=where, partitions=partitions),
             stage=lambda table, ready: table.stage_overwrite(ready),
             request=(where, partitions),
+        )
+
+    def delete(self, where: str, **options: Unpack[CommitOptions]) -> Commit:
+        """Delete the rows for which the condition is TRUE; where it is NULL they stay."""
+        condition = to_condition(where)
+        return self._change("delete", options, lambda t: t.rows().delete(condition), (where,))
+
+    def truncate(self, **options: Unpack[CommitOptions]) -> Commit:
+        """Delete every row; older versions keep them."""
+        return self._change("truncate", options, lambda table: table.truncate(), ())
+
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: str | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Give columns new values where the condition is TRUE: `update({"n": "n + 1"}, "id = 5")`.
+
+        Values are SQL over the row as it was, or values of Python; a member of a struct is named by
+        its path, as in `address.city`.
+        """
+        values = to_values(set)
+        condition = None if where is None else to_condition(where)
+        return self._change(
+            "update",
+            options,
+            lambda table: table.rows().update(values, condition),
+            (sorted(values.items()), where),
         )
 
     def set_properties(
@@ -309,9 +338,23 @@ class Table:
             if retries == 0:
                 transaction.discard()
                 raise conflict_error(outcome)
+            transaction.discard_copies()
             retries -= 1
             transaction = Transaction(self._parts, options, digest)
             table = transaction.pin(self._head("write"))
+
+    def _change(
+        self, operation: str, given: CommitOptions, stage: Stage, request: tuple[object, ...]
+    ) -> Commit:
+        """One commit of a change of rows, or none when no row is met."""
+        options = check_options(given)
+        head = self._head("write")
+        digest = digest_of(operation, head.uuid, *request)
+        earlier = self._answered(options, digest)
+        if earlier is not None:
+            return replace(earlier, operation=operation) if not earlier.changed else earlier
+        now = partial(self._head, "write")
+        return RowCommit(self._parts, operation, options, digest, now, stage).run()
 
     def _answered(self, options: Options, digest: str) -> Commit | None:
         """The commit an idempotency key or application transaction made before, if it did."""
@@ -322,4 +365,6 @@ class Table:
         )
         if places is None:
             return None
+        if not places:
+            return unchanged(self._head("write"), "nothing", options, replayed=True)
         return next(iter(replay(self._parts, places, options.publish).values()))

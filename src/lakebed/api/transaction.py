@@ -3,7 +3,7 @@
 import logging
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -102,8 +102,29 @@ class Transaction:
         """Place the commit; on a conflict the written files are kept for another attempt."""
         self._check_open()
         proposal = self._proposal()
+        return self._place(lambda: self._parts.committer.commit(proposal))
+
+    def attempt_held(self, table_id: TableId, stage: Callable[[], None]) -> Outcome:
+        """Stage and commit while nobody else changes rows of the table: nothing can come first."""
+
+        def build() -> Proposal:
+            stage()
+            return self._proposal()
+
+        strict = self._options.isolation == "serializable"
+        return self._place(
+            lambda: self._parts.committer.commit_held([table_id], build, strict=strict)
+        )
+
+    def answer_nothing(self) -> None:
+        """Keep the answer of a request that changed nothing under its idempotency key."""
+        self._open = False
+        if self._options.idempotency_key is not None:
+            self._parts.committer.commit(self._propose([], ()))
+
+    def _place(self, commit: Callable[[], Outcome]) -> Outcome:
         try:
-            outcome = self._parts.committer.commit(proposal)
+            outcome = commit()
         except CommitUnknown:
             self._open = False  # the files may be in use
             raise
@@ -124,6 +145,11 @@ class Transaction:
     def discard(self) -> None:
         self._open = False
         self._delete_files(appended=True)
+
+    def discard_copies(self) -> None:
+        """Delete what changes of rows wrote, when the rows given by the caller are kept."""
+        for staged in self._staged.values():
+            _delete_files(self._parts, staged.head, [f.path for f in staged.copied])
 
     def __enter__(self) -> Self:
         return self
@@ -156,15 +182,18 @@ class Transaction:
             )
         serializable = self._isolation(changed) == "serializable"
         read = [s for s in self._staged.values() if s.scanned and s.create is None]
+        needs = [UnchangedSince(s.head.id, s.head.version) for s in read] if serializable else []
+        return self._propose(changed, needs)
+
+    def _propose(self, changed: Iterable[Staged], needs: Iterable[UnchangedSince]) -> Proposal:
+        listed = list(changed)
         return Proposal(
             transaction_id=str(uuid.uuid4()),
             author=self._options.author,
             message=self._options.message,
-            isolation="serializable" if serializable else "write_serializable",
-            tables=tuple(s.changes(self._options.txn) for s in changed),
-            requirements=tuple(UnchangedSince(s.head.id, s.head.version) for s in read)
-            if serializable
-            else (),
+            isolation=self._isolation(listed),
+            tables=tuple(s.changes(self._options.txn) for s in listed),
+            requirements=tuple(needs),
             principal=self._parts.principal.name,
             idempotency_key=self._options.idempotency_key,
             request_digest=self._digest or _digest(self._staged),

@@ -9,12 +9,13 @@ from lakebed.api.constraints import refuse_violations
 from lakebed.api.draft import Basis, Draft
 from lakebed.api.merging import merge_steps
 from lakebed.api.parts import Parts
+from lakebed.api.rowops import RowChanger, to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate
-from lakebed.api.staging import Staged
+from lakebed.api.staging import PositionsById, Staged
 from lakebed.api.writing import write_files
 from lakebed.core.overlap import in_partitions
 from lakebed.core.plan import Plan
-from lakebed.core.scan import make_plan, partitions_predicate, whole_files
+from lakebed.core.scan import make_plan, partitions_predicate
 from lakebed.core.state import next_state
 from lakebed.engines.arrow.read import read
 from lakebed.model.binding import bind
@@ -27,6 +28,7 @@ from lakebed.model.changes import (
     SetSortOrder,
     SetSpec,
 )
+from lakebed.model.counts import RowCounts
 from lakebed.model.errors import (
     CommitConflict,
     InvalidInput,
@@ -36,11 +38,13 @@ from lakebed.model.errors import (
 )
 from lakebed.model.expressions import TRUE, Not, Predicate
 from lakebed.model.files import LiveFile
+from lakebed.model.history import TableHead
 from lakebed.model.ids import StateId
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.settings import parse_formats
+from lakebed.rowops.condition import Condition
 from lakebed.security.policy import require
 from lakebed.sql.predicate import parse_predicate
 
@@ -59,7 +63,7 @@ class Overwrite:
     """Rows already written, and which rows of the table they take the place of."""
 
     files: AppendFiles
-    where: Predicate | None  # unbound
+    where: Condition | None
     partitions: bool  # replace the partitions the new rows fall in
 
 
@@ -90,6 +94,22 @@ class TransactionTable:
     ) -> None:
         """Take the place of every row, of those that match, or of the partitions written to."""
         self.stage_overwrite(self.prepare_overwrite(rows, where=where, partitions=partitions))
+
+    def delete(self, where: str) -> RowCounts:
+        """Delete the rows for which the condition is TRUE, this transaction's own among them."""
+        self._may("write")
+        return self.rows().delete(to_condition(where))
+
+    def truncate(self) -> RowCounts:
+        """Delete every row."""
+        self._may("write")
+        return self.rows().truncate()
+
+    def update(self, set: Mapping[str, object], where: str | None = None) -> RowCounts:
+        """Give columns new values: SQL of the row as it was; text in quotes, as in SQL."""
+        self._may("write")
+        condition = None if where is None else to_condition(where)
+        return self.rows().update(to_values(set), condition)
 
     def set_properties(
         self, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
@@ -141,28 +161,31 @@ class TransactionTable:
         self._may("write")
         if where is not None and partitions:
             raise InvalidInput("give `where` or `partitions`, not both", hint="leave one out")
-        predicate = to_predicate(where)
+        condition = None if where is None else to_condition(where)
         state = self._staged.state
         if partitions and not state.spec.fields:
             raise InvalidInput(
                 f"table {self.name} is not partitioned", hint="leave `partitions` out"
             )
-        bound = bind(predicate, state.schema) if predicate is not None else None
-        if bound is not None:
-            self._matching(bound)  # refused before anything is written
+        exact = condition if condition and condition.is_exact else None
+        bound = exact.bound(state.schema) if exact else None
         files = write_files(self._parts, self._staged.head, state, rows, must_match=bound)
-        return Overwrite(AppendFiles(tuple(files), state.schema.id), predicate, partitions)
+        ready = Overwrite(AppendFiles(tuple(files), state.schema.id), condition, partitions)
+        if condition is not None and exact is None:
+            try:
+                self.rows().refuse_unmatched(files, condition)
+            except LakebedError:
+                self.abandon(ready)
+                raise
+        return ready
 
     def stage_overwrite(self, overwrite: Overwrite) -> None:
-        reads: Predicate = TRUE
-        if overwrite.partitions:
-            old, reads = self._in_partitions(overwrite)
-        elif overwrite.where is not None:
-            reads = bind(overwrite.where, self._staged.state.schema)
-            old = self._matching(reads)
+        if overwrite.where is not None:
+            self.rows().clear(overwrite.where)
+        elif overwrite.partitions:
+            self._staged.remove(*self._in_partitions(overwrite))
         else:
-            old = self._visible()
-        self._staged.remove(old, reads)
+            self._staged.remove(self._visible(), TRUE)
         self._staged.append(overwrite.files, "overwrite")
 
     def abandon(self, ready: object) -> None:
@@ -213,7 +236,7 @@ class TransactionTable:
                 specs=self._specs(),
                 columns=None,
                 predicate=Not(predicate),
-                positions=self._parts.planner.positions,
+                positions=self._positions,
             )
             for batch in read(plan, self._parts.storage):
                 refuse_violations(name, bind(predicate, draft.schema), batch, None)
@@ -234,6 +257,23 @@ class TransactionTable:
         if staged.live is None:
             _, staged.live = self._parts.planner.look(staged.head, staged.head.version)
         return staged.visible()
+
+    @property
+    def is_changed(self) -> bool:
+        """Has this transaction staged anything for the table?"""
+        return bool(self._staged.operations)
+
+    def touch(self, operation: str) -> None:
+        """A new version though nothing changes."""
+        self._staged.operations.append(operation)
+
+    def rows(self) -> RowChanger:
+        """Changes of rows, staged at once."""
+        return RowChanger(self._parts, self.name, self._staged, self._visible, self._specs)
+
+    def _positions(self, head: TableHead, files: Sequence[LiveFile]) -> PositionsById:
+        planner = self._parts.planner
+        return self._staged.positions(files, lambda base: planner.positions(head, base))
 
     def _specs(self) -> dict[int, PartitionSpec]:
         staged = self._staged
@@ -256,13 +296,6 @@ class TransactionTable:
             raise self._refused(part, "they were written under another partitioning")
         return old, partitions_predicate(state.spec, state.schema, sorted(written, key=repr))
 
-    def _matching(self, predicate: Predicate) -> list[LiveFile]:
-        staged = self._staged
-        whole, part = whole_files(predicate, staged.state.schema, self._visible(), self._specs())
-        if part:
-            raise self._refused(part, "the condition is not on partition columns")
-        return whole
-
     def _refused(self, part: list[LiveFile], why: str) -> UnsupportedFeature:
         return UnsupportedFeature(
             f"{len(part)} data file(s) hold rows that match and rows that may not,"
@@ -281,5 +314,5 @@ class TransactionTable:
             specs=self._specs(),
             columns=columns,
             predicate=predicate,
-            positions=self._parts.planner.positions,
+            positions=self._positions,
         )

@@ -88,6 +88,7 @@ class Commit:
     published: bool = True
     reason: str | None = None  # why it is not published
     replayed: bool = False  # answered before: same idempotency key or application transaction
+    changed: bool = True  # False: no row was touched, so there is no new version; this is the head
 
     @property
     def time(self) -> datetime:

@@ -27,7 +27,7 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
     """Of a table: settings are checked by their rules."""
     checked = check_texts(properties)
     for name, text in checked.items():
-        if name.startswith(_OURS):
+        if name.startswith(_OURS) and name not in BY_NAME:
             raise InvalidSetting(
                 f"property {name!r} is published by lakebed itself",
                 hint="leave it out; `comment` is an argument of its own",

@@ -143,6 +143,41 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=1,
         per_table=True,
     ),
+    *(
+        Setting(
+            f"write.{operation}.mode",
+            "choice",
+            "merge-on-read",
+            f"how {operation} takes rows away: a deletion vector, or the file's other rows anew",
+            choices=("merge-on-read", "copy-on-write"),
+            per_table=True,
+        )
+        for operation in ("delete", "update", "merge")
+    ),
+    Setting(
+        "write.rewrite-above",
+        "float",
+        0.5,
+        "a file that loses more than this part of its rows is written anew (1: never)",
+        minimum=0.0,
+        per_table=True,
+    ),
+    Setting(
+        "write.rewrite-max-bytes",
+        "size",
+        134_217_728,
+        "a larger file is not written anew because most of its rows are gone",
+        minimum=0,
+        per_table=True,
+    ),
+    Setting(
+        "lakebed.upgrade",
+        "choice",
+        "auto",
+        "whether a table may go to Iceberg v3, which deletion vectors need",
+        choices=("auto", "never"),
+        per_table=True,
+    ),
 )
 BY_NAME = {s.name: s for s in SETTINGS}
 _SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}

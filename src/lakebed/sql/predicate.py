@@ -75,11 +75,30 @@ def parse_predicate(text: str) -> Predicate:
     """
     node = _parse(text)
     try:
-        return _predicate(node)
+        return predicate_of(node)
     except NotLiteral as error:
         raise _refusal(error.node, error.reason) from None
     except RecursionError:
         raise _too_deep() from None
+
+
+def parse_known_part(text: str) -> Predicate | None:
+    """What a predicate can say of a condition in any SQL: it holds wherever the condition does."""
+    try:
+        node = _parse(text)
+    except InvalidExpression:
+        return None
+    known = tuple(part for p in _operands(_bare(node), exp.And) if (part := _known(p)) is not None)
+    return And(known) if known else None
+
+
+def _known(node: exp.Expression) -> Predicate | None:
+    try:
+        found = predicate_of(node)
+    except (InvalidExpression, NotLiteral, RecursionError):
+        return None
+    # Engines differ in how a pattern escapes its signs.
+    return None if node.find(exp.Like) else found
 
 
 def _parse(text: str) -> exp.Expression:
@@ -122,20 +141,21 @@ def _depth(words: list[Token]) -> int:
     return deepest
 
 
-def _predicate(node: exp.Expression) -> Predicate:
+def predicate_of(node: exp.Expression) -> Predicate:
+    """The predicate of a tree; raises InvalidExpression or NotLiteral."""
     if node.args.get("negate"):
         # Some versions of the parser mark NOT LIKE on the node, others wrap it.
         node.set("negate", None)
-        return Not(_predicate(node))
+        return Not(predicate_of(node))
     match node:
         case exp.Paren():
-            return _predicate(node.this)
+            return predicate_of(node.this)
         case exp.And():
-            return And(tuple(_predicate(p) for p in _operands(node, exp.And)))
+            return And(tuple(predicate_of(p) for p in _operands(node, exp.And)))
         case exp.Or():
-            return Or(tuple(_predicate(p) for p in _operands(node, exp.Or)))
+            return Or(tuple(predicate_of(p) for p in _operands(node, exp.Or)))
         case exp.Not():
-            return Not(_predicate(node.this))
+            return Not(predicate_of(node.this))
         case exp.Boolean():
             return Constant(bool(node.this))
         case exp.Null():

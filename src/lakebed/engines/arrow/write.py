@@ -31,6 +31,16 @@ _BUFFER_BYTES = 256 * 2**20  # of all rows that wait for their row group
 _PIECE_BYTES = 4096  # what a small piece costs beside its values
 _TINY_ROWS = 1000  # below this a dictionary costs more than it saves
 _HAS_LEVELS = ("zstd", "gzip")
+# Which row this is, and when it last changed; ids and names are Iceberg's.
+LINEAGE = (
+    Field(FieldId(2147483540), "_row_id", Primitive("long"), physical="_row_id"),
+    Field(
+        FieldId(2147483539),
+        "_last_updated_sequence_number",
+        Primitive("long"),
+        physical="_last_updated_sequence_number",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +61,22 @@ def write(
     sort_order: SortOrder = UNSORTED,
     options: WriteOptions | None = None,
     name_prefix: str,
+    lineage: bool = False,
 ) -> list[DataFile]:
     """Write conformed batches below `root`; no rows, no file.
 
     Rows are sorted within each row group, so only a file of one row group claims the sort order.
+    With `lineage` the batches end with the columns of LINEAGE, and so do the files.
     """
     target = _Target(
-        storage, root, schema, spec, sort_order, options or WriteOptions(), name_prefix
+        storage,
+        root,
+        schema,
+        spec,
+        sort_order,
+        options or WriteOptions(),
+        name_prefix,
+        LINEAGE if lineage else (),
     )
     writing = _Writing(target)
     with ExitStack() as on_failure:
@@ -78,6 +97,13 @@ class _Target:
     sort_order: SortOrder
     options: WriteOptions
     name_prefix: str
+    lineage: tuple[Field, ...]
+
+    @property
+    def written(self) -> pa.Schema:
+        """The columns of a file; those of lineage have no statistics of ours."""
+        fields = (*self.schema.fields, *self.lineage)
+        return to_arrow(Schema(self.schema.id, fields), physical=True)
 
     def path(self, partition: Values, number: int) -> str:
         folder = partition_folder(self.spec, partition, self.schema)
@@ -216,7 +242,7 @@ class _File:
         self._groups = 0
         self._nan_counts = {f.id: 0 for f in target.schema.walk() if _is_float(f)}
         self._null_counts = dict(self._nan_counts)
-        self._schema = to_arrow(target.schema, physical=True)
+        self._schema = target.written
         self._collected: list[pq.FileMetaData] = []
         codec, level = _compression(target.options)
         self._output: Output = target.storage.open_output(f"{target.root}/{path}")

@@ -1,0 +1,127 @@
+"""Changes of rows in a transaction: each is planned on what the transaction sees, and staged."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakebed.api.parts import Parts
+from lakebed.api.staging import PositionsById, Staged
+from lakebed.api.writing import write_rows
+from lakebed.engines import open_session
+from lakebed.model.counts import RowCounts
+from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
+from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.names import parse_table_name
+from lakebed.model.partitioning import PartitionSpec
+from lakebed.rowops.condition import Condition
+from lakebed.rowops.delete import count_unmatched, delete, truncate
+from lakebed.rowops.literal import value_to_sql
+from lakebed.rowops.policy import Policy
+from lakebed.rowops.target import Target
+from lakebed.rowops.update import update
+from lakebed.rowops.workbench import Workbench
+from lakebed.sql.predicate import parse_known_part, parse_predicate
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanger:
+    """`visible` and `specs` are those of the transaction's table."""
+
+    parts: Parts
+    name: str
+    staged: Staged
+    visible: Callable[[], list[LiveFile]]
+    specs: Callable[[], dict[int, PartitionSpec]]
+
+    def delete(self, condition: Condition) -> RowCounts:
+        with open_bench(self.parts) as bench:
+            change = delete(self.target("delete"), condition, bench)
+        self.staged.change_rows(change, "delete")
+        return change.counts
+
+    def clear(self, condition: Condition) -> None:
+        """Make room for rows that take the place of those that match."""
+        with open_bench(self.parts) as bench:
+            self.staged.take_rows(delete(self.target("delete"), condition, bench))
+
+    def refuse_unmatched(self, files: Sequence[DataFile], condition: Condition) -> None:
+        """Files written for an overwrite may only hold rows that match its condition."""
+        with open_bench(self.parts) as bench:
+            if count_unmatched(self.target("delete"), files, condition, bench):
+                raise SchemaMismatch(
+                    "some rows do not match the condition of this overwrite",
+                    hint="an overwrite with `where` may only write rows that match it",
+                )
+
+    def truncate(self) -> RowCounts:
+        change = truncate(self.target("delete"))
+        self.staged.change_rows(change, "truncate")
+        return change.counts
+
+    def update(self, values: Mapping[str, str], condition: Condition | None) -> RowCounts:
+        with open_bench(self.parts) as bench:
+            change = update(self.target("update"), values, condition, bench)
+        self.staged.change_rows(change, "update")
+        return change.counts
+
+    def target(self, operation: str) -> Target:
+        """The table as the transaction sees it, for an operation with its own write mode."""
+        staged, parts = self.staged, self.parts
+        live = self.visible()
+
+        def positions(files: Sequence[LiveFile]) -> PositionsById:
+            return staged.positions(files, lambda base: parts.planner.positions(staged.head, base))
+
+        def write(batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
+            lineage = staged.state.iceberg_version >= 3
+            return write_rows(parts, staged.head, staged.state, batches, lineage=lineage)
+
+        return Target(
+            name=parse_table_name(self.name).name,
+            root=staged.head.location,
+            version=staged.head.version,
+            state=staged.state,
+            live=live,
+            specs=self.specs(),
+            storage=parts.storage,
+            policy=self._policy(operation),
+            positions=positions,
+            write=write,
+        )
+
+    def _policy(self, operation: str) -> Policy:
+        state = self.staged.state
+
+        def value(name: str) -> str | int | float:
+            return self.parts.settings.value(name, state.properties)
+
+        stays = state.iceberg_version < 3 and value("lakebed.upgrade") == "never"
+        return Policy(
+            copy_on_write=stays or value(f"write.{operation}.mode") == "copy-on-write",
+            rewrite_above=float(value("write.rewrite-above")),
+            rewrite_max_bytes=int(value("write.rewrite-max-bytes")),
+        )
+
+
+def open_bench(parts: Parts) -> Workbench:
+    return Workbench(lambda: open_session(parts.storage, memory_bytes=1 << 30, spill_folder=None))
+
+
+def to_condition(where: object) -> Condition:
+    """A condition in SQL: by our own means where they suffice, else by the engine."""
+    if not isinstance(where, str) or not where.strip():
+        raise InvalidInput(
+            f"the condition is no SQL text: {where!r}", hint="write it as in WHERE: 'id = 5'"
+        )
+    try:
+        return Condition(where, parse_predicate(where), is_exact=True)
+    except InvalidExpression:
+        return Condition(where, parse_known_part(where), is_exact=False)
+
+
+def to_values(given: object) -> dict[str, str]:
+    """Columns and what they become: text is SQL, other values of Python stand for themselves."""
+    if not isinstance(given, Mapping) or not given:
+        raise InvalidInput("no column is set", hint='give {"column": "expression"}')
+    return {name: value_to_sql(name, value) for name, value in given.items()}

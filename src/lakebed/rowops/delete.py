@@ -1,0 +1,88 @@
+"""Deleting the rows a condition is TRUE for; where it is FALSE or NULL they stay."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lakebed.core.prune import must_match
+from lakebed.engines.arrow.read import read
+from lakebed.model.counts import RowCounts
+from lakebed.model.expressions import TRUE, Predicate
+from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.ids import FileId, SnapshotId
+from lakebed.rowops.change import RowChange
+from lakebed.rowops.condition import Condition
+from lakebed.rowops.found import Found
+from lakebed.rowops.settle import Tally, settle
+from lakebed.rowops.target import Target
+from lakebed.rowops.workbench import Workbench, quoted
+
+PLACE = ("_file", "_pos")
+
+
+def truncate(target: Target) -> RowChange:
+    """Every file goes, unread."""
+    rows = sum(f.rows for f in target.live)
+    return RowChange(tuple(target.live), reads=TRUE, counts=RowCounts(deleted_rows=rows))
+
+
+def count_unmatched(
+    target: Target, written: Sequence[DataFile], condition: Condition, bench: Workbench
+) -> int:
+    """Rows of files that are in no version yet, for which the condition is not TRUE."""
+    files = [
+        LiveFile(FileId(-1 - n), f, target.version, None, 0, SnapshotId(0), None)
+        for n, f in enumerate(written)
+    ]
+    where = bench.expression(condition.text, "the condition")
+    relation = bench.bind(replace(target.plan(()), files=tuple(files)), ())
+    found = bench.row(
+        f"SELECT count(*) AS rows FROM {relation} AS {quoted(target.name)}"
+        f" WHERE {where.sql} IS NOT TRUE"
+    )
+    assert found is not None
+    return int(found["rows"])
+
+
+def delete(target: Target, condition: Condition, bench: Workbench) -> RowChange:
+    """A file all of whose rows must match goes unread; one in which none can is not opened."""
+    bound = condition.bound(target.schema)
+    kept = target.kept(bound)
+    whole = {f.id: f for f in kept if condition.is_exact and _is_whole(target, bound, f)}
+    partly = [f for f in kept if f.id not in whole]
+    found = Found(partly)
+    for batch in _rows(target, condition, bound, partly, bench):
+        found.add(batch.column("_file"), batch.column("_pos"))
+    gone = found.rows + sum(f.rows for f in whole.values())
+    return settle(
+        target,
+        found.by_file(),
+        whole=whole.values(),
+        reads=TRUE if bound is None else bound,
+        counts=Tally(deleted_rows=gone, scanned_files=len(partly)),
+    )
+
+
+def _is_whole(target: Target, bound: Predicate | None, live: LiveFile) -> bool:
+    spec = target.specs.get(live.file.spec_id)
+    return bound is None or must_match(bound, live.file, spec, target.schema)
+
+
+def _rows(
+    target: Target,
+    condition: Condition,
+    bound: Predicate | None,
+    files: list[LiveFile],
+    bench: Workbench,
+) -> Iterable[pa.RecordBatch]:
+    if not files:
+        return ()
+    if condition.is_exact:
+        plan = target.plan(files, columns=(), predicate=bound)
+        return read(plan, target.storage, metadata=PLACE)
+    relation = bench.bind(target.plan(files, predicate=bound), PLACE)
+    where = bench.expression(condition.text, "the condition")
+    return bench.batches(
+        f"SELECT _file, _pos FROM {relation} AS {quoted(target.name)} WHERE {where.sql}"
+    )

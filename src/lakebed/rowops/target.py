@@ -1,0 +1,76 @@
+"""The table an operation works on, as it sees it: a version, or a transaction's own view of one."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakebed.core.plan import Plan
+from lakebed.core.prune import might_match
+from lakebed.engines.arrow.write import LINEAGE
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.history import TableState
+from lakebed.model.ids import FileId, Version
+from lakebed.model.partitioning import PartitionSpec
+from lakebed.model.schema import Schema
+from lakebed.model.vectors import Positions
+from lakebed.rowops.policy import Policy
+from lakebed.storage.base import Storage
+
+LINEAGE_NAMES = tuple(field.name for field in LINEAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    name: str  # as expressions call it
+    root: str
+    version: Version
+    state: TableState
+    live: Sequence[LiveFile]
+    specs: Mapping[int, PartitionSpec]
+    storage: Storage
+    policy: Policy
+    positions: Callable[[Sequence[LiveFile]], Mapping[FileId, Positions]]  # the rows that are gone
+    write: Callable[[Iterable[pa.RecordBatch]], list[DataFile]]  # conformed, with lineage if any
+
+    @property
+    def schema(self) -> Schema:
+        return self.state.schema
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Columns about rows that outlive a rewrite; rows have none before Iceberg v3."""
+        return LINEAGE_NAMES if self.state.iceberg_version >= 3 else ()
+
+    def kept(self, predicate: Predicate | None) -> list[LiveFile]:
+        """The files in which a row can match the bound predicate."""
+        if predicate is None:
+            return list(self.live)
+        return [f for f in self.live if self.may_hold(predicate, f)]
+
+    def may_hold(self, predicate: Predicate, live: LiveFile) -> bool:
+        return might_match(predicate, live.file, self.specs.get(live.file.spec_id), self.schema)
+
+    def plan(
+        self,
+        files: Sequence[LiveFile],
+        *,
+        columns: tuple[str, ...] | None = None,
+        predicate: Predicate | None = None,
+        deleted: Mapping[FileId, Positions] | None = None,
+    ) -> Plan:
+        """A plan over some of the files; `deleted` are rows to leave out beside those gone."""
+        gone = dict(self.positions(files))
+        for file_id, more in (deleted or {}).items():
+            gone[file_id] = gone[file_id] | more if file_id in gone else more
+        return Plan(
+            root=self.root,
+            version=self.version,
+            schema=self.schema,
+            columns=tuple(f.name for f in self.schema.fields) if columns is None else columns,
+            predicate=predicate,
+            files=tuple(files),
+            pruned=len(self.live) - len(files),
+            deleted=gone,
+        )

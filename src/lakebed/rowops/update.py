@@ -1,0 +1,56 @@
+"""Updating rows: the old ones go by their positions, the new ones are written beside the rest."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from lakebed.model.errors import InvalidInput
+from lakebed.model.expressions import TRUE
+from lakebed.rowops.assign import parse_assignments, projected
+from lakebed.rowops.change import RowChange
+from lakebed.rowops.condition import Condition
+from lakebed.rowops.delete import PLACE
+from lakebed.rowops.found import Found
+from lakebed.rowops.rows import ROW_ID, fitted
+from lakebed.rowops.settle import Tally, settle
+from lakebed.rowops.target import Target
+from lakebed.rowops.workbench import Workbench, quoted
+
+
+def update(
+    target: Target, values: Mapping[str, str], condition: Condition | None, bench: Workbench
+) -> RowChange:
+    """Every expression sees the row as it was; without a condition every row changes."""
+    if not values:
+        raise InvalidInput("no column is set", hint='give {"column": "expression"}')
+    assigned = parse_assignments(bench, target.schema, values, "SET")
+    bound = condition.bound(target.schema) if condition else None
+    files = target.kept(bound)
+    found, tally = Found(files), Tally(scanned_files=len(files))
+
+    def changed() -> Iterator[pa.RecordBatch]:
+        if not files:
+            return
+        plan = target.plan(files, predicate=bound)
+        metadata = (*PLACE, ROW_ID) if target.lineage else PLACE
+        relation, alias = bench.bind(plan, metadata), quoted(target.name)
+        columns = [
+            projected(f, assigned, lambda column: f"{alias}.{quoted(column.name)}")
+            for f in target.schema.fields
+        ]
+        listed = ", ".join([*columns, *metadata])
+        where = ""
+        if condition is not None and not condition.is_exact:
+            where = f" WHERE {bench.expression(condition.text, 'the condition').sql}"
+        for batch in bench.batches(f"SELECT {listed} FROM {relation} AS {alias}{where}"):
+            found.add(batch.column("_file"), batch.column("_pos"))
+            tally.updated_rows += batch.num_rows
+            yield batch
+
+    return settle(
+        target,
+        found.by_file(),
+        new_rows=fitted(changed(), target, assigned.columns(target.schema)),
+        reads=TRUE if bound is None else bound,
+        counts=tally,
+    )

@@ -1,0 +1,181 @@
+"""The SQL engine as operations use it: relations by name, expressions checked by its own parser."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+import pyarrow as pa
+
+from lakebed.core.plan import Plan
+from lakebed.model.errors import InvalidExpression
+from lakebed.model.names import is_text
+from lakebed.rowops.literal import text_literal
+
+if TYPE_CHECKING:
+    from lakebed.engines.duckdb.session import Session
+
+_LEAD, _TAIL = "SELECT (\n", "\n)"
+_NOT_HERE = {
+    "SUBQUERY": "a subquery",
+    "PARAMETER": "a parameter",
+    "WINDOW": "a window function",
+    "STAR": "*",
+    "DEFAULT": "DEFAULT",
+}
+_AROUND = ("where_clause", "group_expressions", "having", "sample", "qualify", "modifiers")
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """SQL text that is one expression and nothing else."""
+
+    sql: str  # in brackets
+    columns: tuple[tuple[str, ...], ...]  # the names it uses, with their qualifiers
+    is_text_literal: bool = False
+    is_null: bool = False
+
+
+class Workbench:
+    """One session for one call, opened when it is first needed."""
+
+    def __init__(
+        self,
+        open_session: "Callable[[], Session]",
+        relations: Mapping[str, Plan | pa.Table] | None = None,
+    ) -> None:
+        """`relations` are other tables that expressions may look at, by subqueries."""
+        self._open = open_session
+        self._relations = relations or {}
+        self._session: Session | None = None
+        self._made = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            self._session.__exit__(kind, error, traceback)
+
+    @property
+    def session(self) -> "Session":
+        if self._session is None:
+            self._session = self._open().__enter__()
+            for name, rows in self._relations.items():
+                if isinstance(rows, Plan):
+                    self._session.bind_plan(name, rows)
+                else:
+                    self._session.bind_rows(name, rows)
+        return self._session
+
+    def name(self, what: str) -> str:
+        """A new name for a relation, quoted."""
+        self._made += 1
+        return quoted(self._fresh(what))
+
+    def bind(self, plan: Plan, metadata: tuple[str, ...]) -> str:
+        """A relation with the plan's rows."""
+        self._made += 1
+        name = self._fresh("plan")
+        self.session.bind_plan(name, plan, metadata=metadata)
+        return quoted(name)
+
+    def bind_rows(self, rows: pa.Table | pa.RecordBatchReader) -> str:
+        self._made += 1
+        name = self._fresh("rows")
+        self.session.bind_rows(name, rows)
+        return quoted(name)
+
+    def _fresh(self, what: str) -> str:
+        return f"_lakebed_{what}_{self._made}"
+
+    def run(self, sql: str) -> None:
+        self.session.run(sql)
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        for batch in self.session.batches(sql):
+            if batch.num_rows:
+                yield batch
+
+    def row(self, sql: str) -> dict[str, Any] | None:
+        """The first row of an answer."""
+        return next((row for batch in self.batches(sql) for row in batch.to_pylist()), None)
+
+    def expression(self, text: object, what: str) -> Expression:
+        """`text` if it is one expression; `what` names it in errors."""
+        if not isinstance(text, str) or not is_text(text) or not text.strip():
+            raise InvalidExpression(f"{what} is no SQL text: {text!r}", hint="write an expression")
+        answer = self.row(
+            f"SELECT json_serialize_sql({text_literal(_LEAD + text + _TAIL)}) AS tree"
+        )
+        assert answer is not None
+        tree = orjson.loads(answer["tree"])
+        if tree["error"]:
+            raise _unreadable(text, what, tree)
+        node = _only(tree["statements"], text, what)
+        nodes = list(_nodes(node))
+        for part in nodes:
+            refused = _NOT_HERE.get(str(part.get("class")))
+            if refused and not (refused == "a subquery" and self._relations):
+                raise InvalidExpression(
+                    f"{what} has {refused}, which cannot stand here: {text.strip()[:200]}",
+                    hint="use the columns of the table, literals and functions of one row",
+                )
+        names = (part["column_names"] for part in nodes if part.get("class") == "COLUMN_REF")
+        kind = _kind(node) if node.get("class") == "CONSTANT" else ""
+        found = tuple(tuple(n) for n in names)
+        return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL")
+
+
+def _only(statements: Sequence[dict[str, Any]], text: str, what: str) -> dict[str, Any]:
+    node = statements[0]["node"] if len(statements) == 1 else {}
+    listed = node.get("select_list") or []
+    if (
+        len(listed) != 1
+        or listed[0]["alias"]
+        or node["from_table"]["type"] != "EMPTY"
+        or any(node.get(name) for name in _AROUND)
+    ):
+        raise InvalidExpression(
+            f"{what} is not one expression: {text.strip()[:200]}",
+            hint="write an expression such as price * 2, without ';' or further clauses",
+        )
+    found: dict[str, Any] = listed[0]
+    return found
+
+
+def _nodes(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "class" in value:
+            yield value
+        for below in value.values():
+            yield from _nodes(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _nodes(below)
+
+
+def _kind(node: Mapping[str, Any]) -> str:
+    return str((node.get("literal") or {}).get("kind", ""))
+
+
+def _unreadable(text: str, what: str, tree: Mapping[str, Any]) -> InvalidExpression:
+    at = int(tree.get("position") or len(_LEAD)) - len(_LEAD)
+    before = text.encode()[: max(0, at)].decode(errors="ignore")
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return InvalidExpression(
+        f"{what} cannot be read at line {line}, column {column}: {tree.get('error_message')}",
+        hint="write one expression in the SQL of DuckDB",
+        line=line,
+        character=column,
+    )
