@@ -11,6 +11,9 @@ from lakebed.model.ids import SnapshotId
 from lakebed.model.vectors import DeletionVector
 from lakebed.storage.base import Storage
 
+# Cleaners of both formats leave folders alone whose names begin with an underscore.
+FOLDER = "_deletes"
+
 
 class VectorFiles:
     """Of one format: `render` gives a snapshot's file, its path and bytes, from the rows."""

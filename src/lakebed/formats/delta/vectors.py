@@ -6,15 +6,21 @@ from uuid import UUID, uuid5
 
 from lakebed.core.ledger import Ledger
 from lakebed.formats.delta.actions import DeletionVector
+from lakebed.formats.vector_files import FOLDER
 from lakebed.model import vectors
 from lakebed.model.errors import DataCorrupt, UnsupportedFeature
 from lakebed.model.files import LiveFile
 from lakebed.model.ids import SnapshotId, VectorId
-from lakebed.model.vectors import Positions, blob_of, payload_of, positions_in, positions_of
+from lakebed.model.vectors import (
+    FRAME_BYTES,
+    Positions,
+    blob_of,
+    payload_of,
+    positions_in,
+    positions_of,
+)
 from lakebed.storage.base import Storage
 
-# Cleaners of both formats leave folders alone whose names begin with an underscore.
-FOLDER = "_deletes"
 _VERSION = b"\x01"
 _UUID_LENGTH = 20  # of a UUID in Z85
 # Z85 is Python's base 85 in another alphabet.
@@ -99,7 +105,7 @@ def _read(
             if place not in files:
                 files[place] = storage.get(f"{root}/{place}")
             start = vector.offset or 0
-            found = positions_in(files[place][start : start + vector.size_bytes + 8])
+            found = positions_in(files[place][start : start + vector.size_bytes + FRAME_BYTES])
     except (ValueError, DataCorrupt) as error:
         raise _corrupt(f"the deletion vector of {path} cannot be read: {error}", place) from error
     if len(found) != vector.cardinality:

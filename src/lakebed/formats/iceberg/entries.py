@@ -1,7 +1,7 @@
 """Rows of data files as manifest entries, and a manifest as its record; pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -14,25 +14,28 @@ from lakebed.formats.iceberg.bounds import (
     to_avro,
     upper_to_binary,
 )
+from lakebed.formats.iceberg.listed import Listed, LiveVector, rows_of
 from lakebed.formats.iceberg.manifest_files import (
     ADDED,
-    DATA,
-    DATA_MANIFEST,
+    DATA_FILE,
     DELETED,
     EXISTING,
+    POSITION_DELETES,
     ManifestDataFile,
     ManifestEntry,
     ManifestListEntry,
     PartitionSummary,
+    PartitionValue,
     encode_manifest,
 )
 from lakebed.formats.iceberg.manifest_schemas import PartitionField
 from lakebed.model.errors import PublishError
-from lakebed.model.files import ColumnStats, LiveFile
-from lakebed.model.history import ManifestRecord, Snapshot
+from lakebed.model.files import ColumnStats, DataFile, LiveFile
+from lakebed.model.history import DELETES, ManifestRecord, PublicationRecord, Snapshot
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.types import DecimalType, FixedType, Primitive, Scalar, Stored
+from lakebed.model.vectors import FRAME_BYTES
 
 Summary: TypeAlias = tuple[bool, bool | None, str | None, str | None]
 # Readers disagree whether the first bit of a UUID is a sign, so that bounds would mislead some.
@@ -89,17 +92,22 @@ def _leaves(schema: Schema) -> dict[int, Scalar]:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The files of one manifest, by what its snapshot says of them."""
+    """What one manifest lists, by what its snapshot says of it.
 
+    `puffins` are the files of the vectors, by the sequence numbers of those.
+    """
+
+    content: int
     spec_id: int
     first_id: int
     last_id: int
-    kept: Sequence[LiveFile] = ()
-    added: Sequence[LiveFile] = ()
-    removed: Sequence[LiveFile] = ()
+    kept: Sequence[Listed] = ()
+    added: Sequence[Listed] = ()
+    removed: Sequence[Listed] = ()
+    puffins: Mapping[int, PublicationRecord] = field(default_factory=dict)
 
     @property
-    def files(self) -> tuple[LiveFile, ...]:
+    def all(self) -> tuple[Listed, ...]:
         return (*self.kept, *self.added, *self.removed)
 
 
@@ -111,45 +119,71 @@ def encode(shape: Shape, snapshot: Snapshot, content: Content, *, sync: bytes) -
         spec_json=spec.fields_json,
         spec_id=content.spec_id,
         format_version=shape.format_version,
-        content=DATA_MANIFEST,
+        content=content.content,
         partition_type=spec.partition_type,
         sync=sync,
     )
 
 
 def manifest_entries(shape: Shape, snapshot: Snapshot, content: Content) -> list[ManifestEntry]:
-    """In the order of the file ids, which is the order of the row ids."""
-    entries = [(f.id, _existing(shape, f)) for f in content.kept]
-    entries += [(f.id, _added(shape, f, snapshot)) for f in content.added]
-    entries += [(f.id, _deleted(shape, f, snapshot)) for f in content.removed]
+    """In the order of the ids; that of the files is the order of the row ids."""
+
+    def shown(listed: Listed) -> ManifestDataFile:
+        if isinstance(listed, LiveVector):
+            return delete_file(shape, listed, content.puffins[listed.sequence_number])
+        assert isinstance(listed, LiveFile)
+        return data_file(shape, listed)
+
+    entries = [(f.id, _existing(f, shown(f))) for f in content.kept]
+    entries += [(f.id, _added(f, shown(f), snapshot)) for f in content.added]
+    entries += [(f.id, _deleted(f, shown(f), snapshot)) for f in content.removed]
     return [entry for _, entry in sorted(entries, key=lambda pair: pair[0])]
 
 
-def _existing(shape: Shape, live: LiveFile) -> ManifestEntry:
-    number = live.sequence_number
-    return ManifestEntry(EXISTING, live.snapshot_id, number, number, data_file(shape, live))
+def _existing(listed: Listed, shown: ManifestDataFile) -> ManifestEntry:
+    number = listed.sequence_number
+    return ManifestEntry(EXISTING, listed.snapshot_id, number, number, shown)
 
 
-def _added(shape: Shape, live: LiveFile, snapshot: Snapshot) -> ManifestEntry:
-    # Null is inherited from the manifest list; a file that comes back keeps its number.
-    number = None if live.snapshot_id == snapshot.id else live.sequence_number
-    return ManifestEntry(ADDED, snapshot.id, number, None, data_file(shape, live))
+def _added(listed: Listed, shown: ManifestDataFile, snapshot: Snapshot) -> ManifestEntry:
+    # Null is inherited from the manifest list; what comes back keeps its number.
+    number = None if listed.snapshot_id == snapshot.id else listed.sequence_number
+    return ManifestEntry(ADDED, snapshot.id, number, None, shown)
 
 
-def _deleted(shape: Shape, live: LiveFile, snapshot: Snapshot) -> ManifestEntry:
-    number = live.sequence_number
-    return ManifestEntry(DELETED, snapshot.id, number, number, data_file(shape, live))
+def _deleted(listed: Listed, shown: ManifestDataFile, snapshot: Snapshot) -> ManifestEntry:
+    number = listed.sequence_number
+    return ManifestEntry(DELETED, snapshot.id, number, number, shown)
+
+
+def delete_file(shape: Shape, live: LiveVector, puffin: PublicationRecord) -> ManifestDataFile:
+    vector, file = live.vector, live.file
+    return ManifestDataFile(
+        content=POSITION_DELETES,
+        file_path=f"{shape.location}/{puffin.path}",
+        file_format="PUFFIN",
+        partition=_partition(shape, file),
+        record_count=vector.cardinality,
+        file_size_in_bytes=puffin.size_bytes,
+        referenced_data_file=f"{shape.location}/{file.path}",
+        content_offset=vector.puffin_offset,
+        content_size_in_bytes=vector.size_bytes + FRAME_BYTES,
+    )
+
+
+def _partition(shape: Shape, file: DataFile) -> tuple[PartitionValue, ...]:
+    kinds = shape.specs[file.spec_id].kinds
+    return tuple(to_avro(k, v) for k, v in zip(kinds, file.partition, strict=True))
 
 
 def data_file(shape: Shape, live: LiveFile) -> ManifestDataFile:
     file, leaves = live.file, shape.leaves
     stats = {int(i): s for i, s in file.stats.items() if i in leaves}
-    kinds = shape.specs[file.spec_id].kinds
     return ManifestDataFile(
-        content=DATA,
+        content=DATA_FILE,
         file_path=f"{shape.location}/{file.path}",
         file_format="PARQUET",
-        partition=tuple(to_avro(k, v) for k, v in zip(kinds, file.partition, strict=True)),
+        partition=_partition(shape, file),
         record_count=file.record_count,
         file_size_in_bytes=file.size_bytes,
         column_sizes=_counts(stats, lambda s: s.size_bytes),
@@ -214,7 +248,7 @@ def record_of(
     live = [*content.kept, *content.added]
     groups = (content.added, content.kept, content.removed)
     added, kept, removed = (len(group) for group in groups)
-    added_rows, kept_rows, removed_rows = (sum(f.file.record_count for f in g) for g in groups)
+    added_rows, kept_rows, removed_rows = (sum(map(rows_of, group)) for group in groups)
     return ManifestRecord(
         id=written.id,
         path=written.path,
@@ -227,23 +261,25 @@ def record_of(
         ),
         snapshot_id=snapshot.id,
         counts=(added, kept, removed, added_rows, kept_rows, removed_rows),
-        partitions=summarise(shape.specs[content.spec_id].kinds, content.files),
+        partitions=summarise(shape.specs[content.spec_id].kinds, content.all),
         first_row_id=_manifest_row_id(shape, snapshot, content),
         first_id=content.first_id,
         last_id=content.last_id,
+        content=content.content,
     )
 
 
 def _manifest_row_id(shape: Shape, snapshot: Snapshot, content: Content) -> int | None:
     """What entries without row ids would inherit; ours all have them."""
-    if shape.format_version < 3:
+    if shape.format_version < 3 or content.content == DELETES:
         return None
-    new = [f for f in content.added if f.snapshot_id == snapshot.id]
-    ids = [f.first_row_id for f in new or content.files if f.first_row_id is not None]
+    files = [f for f in content.all if isinstance(f, LiveFile)]
+    new = [f for f in content.added if isinstance(f, LiveFile) and f.snapshot_id == snapshot.id]
+    ids = [f.first_row_id for f in new or files if f.first_row_id is not None]
     return min(ids, default=snapshot.first_row_id or 0)
 
 
-def summarise(kinds: Sequence[Scalar], files: Iterable[LiveFile]) -> tuple[Summary, ...]:
+def summarise(kinds: Sequence[Scalar], files: Iterable[Listed]) -> tuple[Summary, ...]:
     """One summary per partition field; none at all when one has no order readers agree on."""
     if _UNORDERED in kinds:
         return ()
@@ -268,7 +304,7 @@ def list_entry(shape: Shape, manifest: ManifestRecord) -> ManifestListEntry:
         manifest_path=f"{shape.location}/{manifest.path}",
         manifest_length=manifest.size_bytes,
         partition_spec_id=manifest.spec_id,
-        content=DATA_MANIFEST,
+        content=manifest.content,
         sequence_number=manifest.sequence_number,
         min_sequence_number=manifest.min_sequence_number,
         added_snapshot_id=manifest.snapshot_id,

@@ -19,10 +19,10 @@ from lakebed.formats.iceberg.manifest_schemas import (
     partition_schema,
 )
 from lakebed.model.errors import DataCorrupt, InvalidInput
+from lakebed.model.history import DATA
 
 EXISTING, ADDED, DELETED = 0, 1, 2  # status of an entry
-DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2  # content of a file
-DATA_MANIFEST, DELETE_MANIFEST = 0, 1  # content of a manifest
+DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2  # content of a file
 
 # As Avro holds it: days, micros and nanos as int; uuid, fixed and decimal (big-endian) as bytes.
 PartitionValue: TypeAlias = bool | int | float | str | bytes | None
@@ -163,7 +163,7 @@ def encode_list_entry(entry: ManifestListEntry, format_version: int) -> bytes:
         _maybe(encode_bytes, entry.key_metadata),
     ]
     if format_version >= 3:
-        if entry.first_row_id is None and entry.content == DATA_MANIFEST:
+        if entry.first_row_id is None and entry.content == DATA:
             raise InvalidInput(f"a v3 list needs a first row id for {entry.manifest_path}")
         out.append(_maybe(encode_long, entry.first_row_id))
     return b"".join(out)
@@ -249,7 +249,7 @@ def _manifest_header(kind: _ManifestKind, codec: str) -> bytes:
         "partition-spec": kind.spec_json,
         "partition-spec-id": b"%d" % kind.spec_id,
         "format-version": b"%d" % kind.format_version,
-        "content": b"data" if kind.content == DATA_MANIFEST else b"deletes",
+        "content": b"data" if kind.content == DATA else b"deletes",
     }
     schema = manifest_schema(kind.partition_type, kind.format_version)
     return avro.encode_header(_compact(schema), metadata, codec)
@@ -330,7 +330,7 @@ def _entry(record: _Record, file_renames: Mapping[str, str]) -> ManifestEntry:
 
 def _data_file(record: _Record) -> ManifestDataFile:
     return ManifestDataFile(
-        content=_may(record, "content", int) or DATA,
+        content=_may(record, "content", int) or DATA_FILE,
         file_path=_want(record, "file_path", str),
         file_format=_want(record, "file_format", str),
         partition=_partition(record),
@@ -359,7 +359,7 @@ def _list_entry(record: _Record) -> ManifestListEntry:
         manifest_path=_want(record, "manifest_path", str),
         manifest_length=_want(record, "manifest_length", int),
         partition_spec_id=_want(record, "partition_spec_id", int),
-        content=_may(record, "content", int) or DATA_MANIFEST,
+        content=_may(record, "content", int) or DATA,
         sequence_number=_may(record, "sequence_number", int) or 0,
         min_sequence_number=_may(record, "min_sequence_number", int) or 0,
         added_snapshot_id=_want(record, "added_snapshot_id", int),

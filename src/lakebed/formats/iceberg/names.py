@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
+from lakebed.formats.vector_files import FOLDER
+
 VERSION_HINT = "metadata/version-hint.text"
 _STEM = re.compile(r"(\d{5,18})-[0-9a-f-]{36}")
 # Manifests of one publication are numbered below this, so that ids of two never meet.
@@ -41,6 +43,11 @@ class Names:
 
     def _derived(self, purpose: str) -> UUID:
         return uuid5(UUID(self.table_uuid), f"iceberg {self.number} {purpose}")
+
+
+def puffin_path(table_uuid: str, snapshot_id: int) -> str:
+    """Where the deletion vectors that a snapshot made lie together."""
+    return f"{FOLDER}/{uuid5(UUID(table_uuid), f'iceberg deletes {snapshot_id}')}.puffin"
 
 
 def number_in_hint(table_uuid: str, hint: bytes) -> int | None:

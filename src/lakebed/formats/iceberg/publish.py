@@ -5,6 +5,7 @@ Names and bytes follow from the rows alone, so that an interrupted publication i
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger, VersionView
@@ -18,6 +19,7 @@ from lakebed.formats.iceberg.entries import (
     record_of,
     shape_of,
 )
+from lakebed.formats.iceberg.listed import Listed, LiveVector, vectors_of
 from lakebed.formats.iceberg.manifest_files import (
     decode_manifest,
     decode_manifest_list,
@@ -36,7 +38,9 @@ from lakebed.formats.iceberg.metadata import (
     render_metadata,
     shows_the_same_version,
 )
-from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint
+from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint, puffin_path
+from lakebed.formats.iceberg.puffin import VectorBlob, encode_puffin, same_vectors
+from lakebed.formats.vector_files import VectorFiles
 from lakebed.model.errors import (
     DataCorrupt,
     ForeignCommit,
@@ -45,7 +49,15 @@ from lakebed.model.errors import (
     UnsupportedFeature,
 )
 from lakebed.model.files import LiveFile
-from lakebed.model.history import ICEBERG, ManifestRecord, PublicationRecord, Snapshot
+from lakebed.model.history import (
+    DATA,
+    DELETES,
+    ICEBERG,
+    ManifestRecord,
+    PublicationRecord,
+    Snapshot,
+)
+from lakebed.model.ids import SnapshotId
 from lakebed.model.settings import Value
 from lakebed.storage.base import Storage
 
@@ -81,8 +93,9 @@ class IcebergPublisher:
         path, data = run.write_metadata([*snapshots, *published], keep, earlier)
         crash_point("publish_iceberg_after_metadata")
         self._move_hint(view, number)
+        written = record(_METADATA, format_=ICEBERG, number=number, view=view, path=path, data=data)
         return Published(
-            (record(_METADATA, format_=ICEBERG, number=number, view=view, path=path, data=data),),
+            (*run.puffins.values(), written),
             manifests_added=tuple(run.manifests_added),
             manifests_retired=tuple(run.manifests_retired),
             manifest_lists={s.id: s.manifest_list for s in snapshots if s.manifest_list},
@@ -109,6 +122,7 @@ class _Run:
         self._names = names
         self._root = view.head.location
         self._location = storage.location(self._root)
+        self.puffins: dict[int, PublicationRecord] = {}  # written now, by sequence number
         self.manifests_added: list[ManifestRecord] = []
         self.manifests_retired: list[int] = []
 
@@ -129,8 +143,13 @@ class _Run:
         if kind == "start":
             carried: tuple[ManifestRecord, ...] = ()
             self.manifests_retired = [m.id for m in live]
-            contents: Iterable[Content] = self._whole_state(snapshot)
+            self._write_puffins(self._live_vectors(), anew=True)
+            contents: Iterable[Content] = chain(
+                self._whole_state(snapshot, DATA, self._live_files()),
+                self._whole_state(snapshot, DELETES, self._live_vectors()),
+            )
         else:
+            self._write_puffins(vectors_of(view.added), anew=False)
             made = plan(live, view.added, view.removed, lineage=shape.format_version >= 3)
             carried = made.carried
             self.manifests_retired = list(made.retired)
@@ -164,23 +183,22 @@ class _Run:
     def _filled(self, draft: Draft) -> Content:
         """What lives on in the manifests it replaces is read from the rows, never from files."""
         back = {f.id for f in draft.added}
-        version = self._view.commit.version
+        in_run = self._files_in_run if draft.content == DATA else self._vectors_in_run
         kept = [
-            file
+            each
             for source in draft.sources
-            for file in self._ledger.files_in_run(
-                version, first=source.first_id, last=source.last_id
-            )
-            if file.file.spec_id == draft.spec_id and file.id not in back
+            for each in in_run(source.first_id, source.last_id)
+            if each.file.spec_id == draft.spec_id and each.id not in back
         ]
         expected = sum(map(live_entries, draft.sources)) - len(draft.removed)
         if len(kept) != expected:
             raise PublishError(
-                f"manifests of files {draft.first_id} to {draft.last_id} should leave"
-                f" {expected} live files, the rows have {len(kept)}",
+                f"manifests of ids {draft.first_id} to {draft.last_id} should leave"
+                f" {expected} live entries, the rows have {len(kept)}",
                 hint="turn Iceberg publication off and on again for this table to start afresh",
             )
-        return Content(
+        content = Content(
+            draft.content,
             draft.spec_id,
             draft.first_id,
             draft.last_id,
@@ -188,24 +206,61 @@ class _Run:
             draft.added,
             draft.removed,
         )
+        return self._with_puffins(content)
 
-    def _whole_state(self, snapshot: Snapshot) -> Iterator[Content]:
-        """All live files, a manifest's worth at a time, each spec in manifests of its own."""
-        waiting: dict[int, list[LiveFile]] = {}
-        for file in self._live_files():
-            files = waiting.setdefault(file.file.spec_id, [])
-            files.append(file)
-            if len(files) == ENTRIES_PER_MANIFEST:
-                yield _as_found(waiting.pop(file.file.spec_id), snapshot)
+    def _with_puffins(self, content: Content) -> Content:
+        if content.content == DATA:
+            return content
+        numbers = {each.sequence_number for each in content.all}
+        earlier = self._ledger.vector_files(ICEBERG, sorted(numbers - self.puffins.keys()))
+        return replace(content, puffins={**self.puffins, **earlier})
+
+    def _whole_state(
+        self, snapshot: Snapshot, content: int, live: Iterable[Listed]
+    ) -> Iterator[Content]:
+        """All that is live, a manifest's worth at a time, each spec in manifests of its own."""
+        waiting: dict[int, list[Listed]] = {}
+        for each in live:
+            some = waiting.setdefault(each.file.spec_id, [])
+            some.append(each)
+            if len(some) == ENTRIES_PER_MANIFEST:
+                found = _as_found(content, waiting.pop(each.file.spec_id), snapshot)
+                yield self._with_puffins(found)
         for spec_id in sorted(waiting):
-            yield _as_found(waiting[spec_id], snapshot)
+            yield self._with_puffins(_as_found(content, waiting[spec_id], snapshot))
 
     def _live_files(self) -> Iterator[LiveFile]:
         step = ENTRIES_PER_MANIFEST
         for first in range(0, self._view.head.next_file_id, step):
-            yield from self._ledger.files_in_run(
-                self._view.commit.version, first=first, last=first + step - 1
-            )
+            yield from self._files_in_run(first, first + step - 1)
+
+    def _live_vectors(self) -> Iterator[LiveVector]:
+        step = ENTRIES_PER_MANIFEST
+        for first in range(0, self._view.head.next_vector_id, step):
+            yield from self._vectors_in_run(first, first + step - 1)
+
+    def _files_in_run(self, first: int, last: int) -> Sequence[LiveFile]:
+        return self._ledger.files_in_run(self._view.commit.version, first=first, last=last)
+
+    def _vectors_in_run(self, first: int, last: int) -> Sequence[LiveVector]:
+        version = self._view.commit.version
+        return vectors_of(self._ledger.vectors_in_run(version, first=first, last=last))
+
+    def _write_puffins(self, live: Iterable[LiveVector], *, anew: bool) -> None:
+        files = VectorFiles(self._storage, ICEBERG, self._puffin, same_vectors)
+        vectors = (each.vector for each in live)
+        written = files.write(self._ledger, self._view, vectors, anew=anew)
+        self.puffins = {each.number: each for each in written}
+        crash_point("publish_iceberg_after_vectors")
+
+    def _puffin(self, snapshot_id: SnapshotId) -> tuple[str, bytes]:
+        made = self._ledger.vectors_of(snapshot_id)
+        bitmaps = self._ledger.bitmaps([vector.id for vector, _ in made])
+        blobs = [
+            VectorBlob(f"{self._location}/{path}", vector.cardinality, bitmaps[vector.id])
+            for vector, path in made
+        ]
+        return puffin_path(self._view.head.uuid, snapshot_id), encode_puffin(blobs)
 
     def _write_manifest(
         self, shape: Shape, snapshot: Snapshot, content: Content, index: int
@@ -224,7 +279,7 @@ class _Run:
         published: list[Snapshot],
     ) -> str:
         path = self._names.manifest_list(snapshot.id)
-        manifests = sorted([*carried, *self.manifests_added], key=lambda m: (m.first_id, m.id))
+        manifests = sorted([*carried, *self.manifests_added], key=_order)
         parent = next((s.id for s in published if s.id == snapshot.parent_id), None)
         data = encode_manifest_list(
             [list_entry(shape, m) for m in manifests],
@@ -278,10 +333,14 @@ class _Run:
         )
 
 
-def _as_found(files: list[LiveFile], snapshot: Snapshot) -> Content:
-    new = [f for f in files if f.snapshot_id == snapshot.id]
-    old = [f for f in files if f.snapshot_id != snapshot.id]
-    return Content(files[0].file.spec_id, files[0].id, files[-1].id, old, new)
+def _order(manifest: ManifestRecord) -> tuple[int, int, int]:
+    return manifest.content, manifest.first_id, manifest.id
+
+
+def _as_found(content: int, live: Sequence[Listed], snapshot: Snapshot) -> Content:
+    new = [each for each in live if each.snapshot_id == snapshot.id]
+    old = [each for each in live if each.snapshot_id != snapshot.id]
+    return Content(content, live[0].file.spec_id, live[0].id, live[-1].id, old, new)
 
 
 def _same_manifest(other: bytes, data: bytes) -> bool:

@@ -13,8 +13,7 @@ import orjson
 
 from lakebed.formats.iceberg.bounds import from_avro, from_binary
 from lakebed.formats.iceberg.manifest_files import (
-    DATA,
-    DATA_MANIFEST,
+    DATA_FILE,
     DELETED,
     ManifestDataFile,
     ManifestEntry,
@@ -23,11 +22,14 @@ from lakebed.formats.iceberg.manifest_files import (
     decode_manifest_list,
 )
 from lakebed.formats.iceberg.names import VERSION_HINT
+from lakebed.formats.iceberg.puffin import decode_puffin
 from lakebed.formats.iceberg.types import leaf_types, partition_kinds
 from lakebed.model.errors import DataCorrupt, LakebedError, NotFound, UnsupportedFeature
 from lakebed.model.files import ColumnStats, DataFile
+from lakebed.model.history import DATA
 from lakebed.model.ids import FieldId, SpecId
 from lakebed.model.types import Scalar
+from lakebed.model.vectors import Positions
 from lakebed.storage.base import Storage
 
 _NEWEST_VERSION = 3
@@ -52,7 +54,8 @@ class IcebergSnapshot:
     metadata: Mapping[str, Any]
     snapshot: Mapping[str, Any] | None
     files: dict[str, IcebergFile]
-    deletes: tuple[ManifestEntry, ...]
+    vectors: dict[str, ManifestDataFile]  # by the paths of their data files
+    deletes: tuple[ManifestEntry, ...]  # of other kinds
 
 
 def read_snapshot(
@@ -68,15 +71,49 @@ def read_snapshot(
     snapshot = _find_snapshot(metadata, snapshot_id)
     reader = _Reader(storage, root, metadata)
     files: dict[str, IcebergFile] = {}
+    vectors: dict[str, ManifestDataFile] = {}
     deletes: list[ManifestEntry] = []
     for entry, file in reader.live_entries(snapshot) if snapshot else ():
-        if file is None:
+        if file is not None:
+            if file.path in files:
+                raise _corrupt(path, f"the snapshot lists {file.path} twice")
+            files[file.path] = IcebergFile(entry, file)
+        elif entry.file.content_offset is None:
             deletes.append(entry)
-            continue
-        if file.path in files:
-            raise _corrupt(path, f"the snapshot lists {file.path} twice")
-        files[file.path] = IcebergFile(entry, file)
-    return IcebergSnapshot(path, metadata, snapshot, files, tuple(deletes))
+        else:
+            about = reader.relative(entry.file.referenced_data_file or "")
+            if about in vectors:
+                raise _corrupt(path, f"{about} has two deletion vectors")
+            vectors[about] = entry.file
+    if not vectors.keys() <= files.keys():
+        raise _corrupt(
+            path, f"deletion vectors of no file: {sorted(vectors.keys() - files.keys())}"
+        )
+    return IcebergSnapshot(path, metadata, snapshot, files, vectors, tuple(deletes))
+
+
+def read_vectors(storage: Storage, root: str, found: IcebergSnapshot) -> dict[str, Positions]:
+    """The deleted positions of data files, by path; each Puffin file is read once."""
+    reader = _Reader(storage, root, found.metadata)
+    puffins: dict[str, dict[int, tuple[str, Positions]]] = {}
+    positions = {}
+    for path, vector in found.vectors.items():
+        puffin = reader.relative(vector.file_path)
+        if puffin not in puffins:
+            puffins[puffin] = _puffin(storage, root, puffin, vector.file_size_in_bytes)
+        about, positions[path] = puffins[puffin].get(vector.content_offset or 0, ("", Positions()))
+        if about != vector.referenced_data_file or len(positions[path]) != vector.record_count:
+            raise _corrupt(puffin, f"the vector at {vector.content_offset} is not that of {path}")
+    return positions
+
+
+def _puffin(
+    storage: Storage, root: str, path: str, size_bytes: int
+) -> dict[int, tuple[str, Positions]]:
+    data = storage.get(f"{root}/{path}")
+    if len(data) != size_bytes:
+        raise _corrupt(path, f"{len(data)} bytes, listed with {size_bytes}")
+    return _decoded(path, lambda: decode_puffin(data))
 
 
 def read_metadata(storage: Storage, root: str, path: str) -> dict[str, Any]:
@@ -150,7 +187,7 @@ class _Reader:
                 f"snapshot {snapshot.get('snapshot-id')} has no manifest list",
                 hint="rewrite the table's manifests with its own writer first",
             )
-        path = self._relative(location)
+        path = self.relative(location)
         data = self._storage.get(f"{self._root}/{path}")
         _, manifests = _decoded(path, lambda: decode_manifest_list(data))
         for manifest in manifests:
@@ -159,7 +196,7 @@ class _Reader:
     def _manifest(
         self, manifest: ManifestListEntry
     ) -> Iterator[tuple[ManifestEntry, DataFile | None]]:
-        path = self._relative(manifest.manifest_path)
+        path = self.relative(manifest.manifest_path)
         data = self._storage.get(f"{self._root}/{path}")
         if len(data) != manifest.manifest_length:
             raise _corrupt(path, f"{len(data)} bytes, listed with {manifest.manifest_length}")
@@ -168,12 +205,12 @@ class _Reader:
         if len(live) != manifest.added_files_count + manifest.existing_files_count:
             raise _corrupt(path, f"{len(live)} live entries, which is not what its list says")
         for entry in live:
-            is_data = manifest.content == DATA_MANIFEST and entry.file.content == DATA
+            is_data = manifest.content == DATA and entry.file.content == DATA_FILE
             file = self._file(entry.file, manifest.partition_spec_id) if is_data else None
             yield entry, file
 
     def _file(self, found: ManifestDataFile, spec_id: int) -> DataFile:
-        path = self._relative(found.file_path)
+        path = self.relative(found.file_path)
         kinds = self._kinds.get(spec_id)
         if kinds is None or len(kinds) != len(found.partition):
             raise _corrupt(path, f"its partition does not fit spec {spec_id}")
@@ -189,7 +226,7 @@ class _Reader:
             split_offsets=found.split_offsets or (),
         )
 
-    def _relative(self, location: str) -> str:
+    def relative(self, location: str) -> str:
         plain = _plain(location)
         for base in self._bases:
             if plain.startswith(f"{base}/"):

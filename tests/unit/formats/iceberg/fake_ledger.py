@@ -11,6 +11,7 @@ from lakebed.formats.base import Published
 from lakebed.formats.iceberg.publish import IcebergPublisher
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import (
+    VECTORS,
     CommitRecord,
     ManifestRecord,
     PublicationRecord,
@@ -18,11 +19,12 @@ from lakebed.model.history import (
     TableHead,
     TableState,
 )
-from lakebed.model.ids import FileId, SnapshotId, StateId, TableId, Version
+from lakebed.model.ids import FileId, SnapshotId, StateId, TableId, VectorId, Version
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 from lakebed.model.settings import Value
+from lakebed.model.vectors import DeletionVector, Positions, place_vectors
 from lakebed.storage.base import Storage
 
 FIRST_MS = 1_700_000_000_000
@@ -69,6 +71,8 @@ class FakeLedger:
         self.retired: set[int] = set()
         self.published: list[PublicationRecord] = []
         self.next_row_id = 0
+        self.vectors: list[tuple[DeletionVector, str]] = []
+        self.all_bitmaps: dict[VectorId, bytes] = {}
         self.runs_read = 0
 
     # --- what a commit does -----------------------------------------------------------------------
@@ -81,7 +85,9 @@ class FakeLedger:
         restore: Iterable[int] = (),
         state: TableState | None = None,
         snapshot: bool = False,
+        delete: Mapping[int, Iterable[int]] | None = None,
     ) -> Version:
+        """`remove` and `restore` name file ids; `delete` gives positions by file id."""
         version = Version(len(self.commit_rows))
         time_ms = FIRST_MS + version * STEP_MS
         if version:
@@ -91,7 +97,7 @@ class FakeLedger:
             self.all_schemas.append(now.schema)
         if now.spec not in self.all_specs:
             self.all_specs.append(now.spec)
-        gone, back = set(remove), set(restore)
+        gone, back, deleted = set(remove), set(restore), delete or {}
         operation = "overwrite" if gone and added else "delete" if gone else "append"
         self.commit_rows.append(
             CommitRecord(
@@ -106,14 +112,17 @@ class FakeLedger:
                 True,
             )
         )
-        if added or gone or back or snapshot:
+        if added or gone or back or deleted or snapshot:
             self._add_snapshot(version, time_ms, operation, added)
+        before = {f.id: f for f in self.live_rows if f.removed_version is None}
         for at, row in enumerate(self.live_rows):
-            if row.id in gone and row.removed_version is None:
+            if (row.id in gone or row.id in deleted) and row.removed_version is None:
                 self.live_rows[at] = replace(row, removed_version=version)
         for file_id in sorted(back):
-            old = next(r for r in self.live_rows if r.id == file_id)
+            old = next(r for r in reversed(self.live_rows) if r.id == file_id)
             self.live_rows.append(replace(old, added_version=version, removed_version=None))
+        if deleted:
+            self._delete_rows([before[FileId(i)] for i in sorted(deleted)], deleted, version)
         for file in added:
             self._add_file(file, version)
         return version
@@ -149,6 +158,35 @@ class FakeLedger:
             LiveFile(file_id, file, version, None, newest.sequence_number, newest.id, row_id)
         )
 
+    def _delete_rows(
+        self, files: list[LiveFile], deleted: Mapping[int, Iterable[int]], version: Version
+    ) -> None:
+        made = []
+        for f in files:
+            old = Positions.from_bytes(self.all_bitmaps[f.vector.id]) if f.vector else Positions()
+            made.append(old | Positions(deleted[f.id]))
+        newest = self.snapshots[-1]
+        placed = place_vectors(
+            [(p.to_bytes(), len(p)) for p in made],
+            VectorId(len(self.all_bitmaps) + 1),
+            sequence_number=newest.sequence_number,
+            snapshot_id=newest.id,
+        )
+        for f, positions, vector in zip(files, made, placed, strict=True):
+            self.all_bitmaps[vector.id] = positions.to_bytes()
+            self.vectors.append((vector, f.file.path))
+            self.live_rows.append(replace(f, added_version=version, vector=vector))
+
+    def number_rows(self) -> None:
+        """What the upgrade to v3 does to the files there are."""
+        for at, row in enumerate(self.live_rows):
+            if row.first_row_id is None:
+                first = self.next_row_id
+                self.live_rows = [
+                    replace(r, first_row_id=first) if r.id == row.id else r for r in self.live_rows
+                ]
+                self.next_row_id += self.live_rows[at].file.record_count
+
     def record(self, version: Version, done: Published) -> None:
         """What `formats.publish` does in SQL."""
         self.published += done.publications
@@ -183,6 +221,7 @@ class FakeLedger:
             len(live),
             sum(f.file.record_count for f in live),
             sum(f.file.size_bytes for f in live),
+            next_vector_id=len(self.all_bitmaps) + 1,
         )
 
     def commit_times(self, first: int, last: int) -> dict[int, int]:
@@ -219,13 +258,28 @@ class FakeLedger:
         self.runs_read += len(found)
         return found
 
+    def vectors_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+        live = [f for f in self.files_at(version) if f.vector and first <= f.vector.id <= last]
+        self.runs_read += len(live)
+        return sorted(live, key=lambda f: f.vector.id if f.vector else 0)
+
+    def vectors_of(self, snapshot_id: SnapshotId) -> list[tuple[DeletionVector, str]]:
+        return [(v, path) for v, path in self.vectors if v.snapshot_id == snapshot_id]
+
+    def bitmaps(self, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
+        return {vector_id: self.all_bitmaps[vector_id] for vector_id in ids}
+
+    def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:
+        found = self.publications(format_, VECTORS, 10**9)
+        return {p.number: p for p in found if p.number in set(numbers)}
+
     def published_snapshots(self, *, up_to: Version, limit: int) -> list[Snapshot]:
         found = [s for s in self.snapshots if s.version <= up_to and s.manifest_list]
         return sorted(found, key=lambda s: -s.sequence_number)[:limit]
 
     def live_manifests(self) -> list[ManifestRecord]:
         found = [m for m in self.manifests.values() if m.id not in self.retired]
-        return sorted(found, key=lambda m: m.first_id)
+        return sorted(found, key=lambda m: (m.content, m.first_id))
 
     def publications(self, format_: str, kind: str, limit: int) -> list[PublicationRecord]:
         found = [p for p in self.published if (p.format, p.kind) == (format_, kind)]

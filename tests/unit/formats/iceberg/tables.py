@@ -24,6 +24,7 @@ from lakebed.model.types import (
     Type,
     is_scalar,
 )
+from lakebed.model.vectors import Positions
 from lakebed.storage.base import Storage
 from tests.unit.formats.iceberg.fake_ledger import FakeLedger, publish
 
@@ -132,7 +133,8 @@ class Table:
 
     @property
     def metadata_path(self) -> str:
-        return f"{self.location}/{self.ledger.published[-1].path}"
+        newest = [p for p in self.ledger.published if p.kind == "metadata"][-1]
+        return f"{self.location}/{newest.path}"
 
     def commit(self, *batches: Rows, kind: str = "commit", **changes: Any) -> Version:
         """Each batch becomes a file per partition."""
@@ -145,8 +147,12 @@ class Table:
         return version
 
     def rows_at(self, version: int) -> Rows:
-        live = self.ledger.files_at(Version(version))
-        return [row for f in live for row in self.by_file[f.id]]
+        found = []
+        for f in self.ledger.files_at(Version(version)):
+            bitmap = self.ledger.all_bitmaps[f.vector.id] if f.vector else None
+            gone = Positions.from_bytes(bitmap) if bitmap else Positions()
+            found += [row for at, row in enumerate(self.by_file[f.id]) if at not in gone]
+        return found
 
     def _write(self, rows: Rows) -> list[tuple[DataFile, Rows]]:
         spec = self.ledger.states[-1].spec

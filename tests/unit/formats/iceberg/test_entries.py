@@ -18,7 +18,7 @@ from lakebed.formats.iceberg.entries import (
 from lakebed.formats.iceberg.manifest_files import ADDED, DELETED, EXISTING
 from lakebed.model.errors import PublishError
 from lakebed.model.files import ColumnStats, DataFile, LiveFile
-from lakebed.model.history import Snapshot
+from lakebed.model.history import DATA, Snapshot
 from lakebed.model.ids import FieldId, FileId, SchemaId, SnapshotId, SpecId, Version
 from lakebed.model.partitioning import PartitionSpec, parse_spec
 from lakebed.model.schema import Schema, new_schema
@@ -89,6 +89,7 @@ def test_statistics_of_dropped_columns_are_left_out() -> None:
 
 def test_new_files_inherit_and_old_ones_say_their_numbers() -> None:
     content = Content(
+        DATA,
         0,
         1,
         9,
@@ -111,7 +112,7 @@ def test_new_files_inherit_and_old_ones_say_their_numbers() -> None:
 
 def test_row_ids_are_those_of_the_rows() -> None:
     content = Content(
-        0, 1, 9, kept=[live(4, row_id=40, snapshot_id=3)], added=[live(9, row_id=500)]
+        DATA, 0, 1, 9, kept=[live(4, row_id=40, snapshot_id=3)], added=[live(9, row_id=500)]
     )
 
     entries = manifest_entries(shape(3), SNAPSHOT, content)
@@ -132,6 +133,7 @@ def test_a_v3_file_without_row_ids_is_refused() -> None:
 
 def test_a_record_counts_files_and_rows() -> None:
     content = Content(
+        DATA,
         0,
         1,
         9,
@@ -167,7 +169,7 @@ def test_partitions_are_summarised(
 
 def test_partitions_by_uuid_are_not_summarised() -> None:
     by_uuid = shape(by=("u", "i"))
-    content = Content(0, 1, 1, added=[live(partition=(bytes(16), 1))])
+    content = Content(DATA, 0, 1, 1, added=[live(partition=(bytes(16), 1))])
 
     record = record_of(by_uuid, SNAPSHOT, content, Written(1, "m.avro", 5, ""))
 
