@@ -133,6 +133,7 @@ def test_what_passes_equals_a_serial_order(
         schemas={SchemaId(0): SCHEMA},
         specs={SPEC.id: SPEC},
         serializable=serializable,
+        deleted={},
     )
 
     if clash is not None:
@@ -164,6 +165,7 @@ def test_appends_and_lone_writers_never_clash(
             schemas={SchemaId(0): SCHEMA},
             specs={SPEC.id: SPEC},
             serializable=True,
+            deleted={},
         )
 
     assert clash(ours, []) is None
