@@ -52,13 +52,13 @@ _KEPT_AS_TEXT = (
 class NotLiteral(Exception):
     """Raised for SQL that is no literal; `node` is the part that is not."""
 
-    def __init__(self, node: exp.Expression, reason: str = "") -> None:
+    def __init__(self, node: exp.Expr, reason: str = "") -> None:
         super().__init__(reason)
         self.node = node
         self.reason = reason
 
 
-def read_literal(node: exp.Expression) -> Stored | None:
+def read_literal(node: exp.Expr) -> Stored | None:
     """The value of a literal; None is NULL."""
     match node:
         case exp.Paren():
@@ -81,7 +81,7 @@ def read_literal(node: exp.Expression) -> Stored | None:
             raise NotLiteral(node)
 
 
-def _number(node: exp.Expression, text: str) -> int | Decimal:
+def _number(node: exp.Expr, text: str) -> int | Decimal:
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         raise NotLiteral(node, f"{text[:40]!r} is no number that can be compared")
     return int(text) if text.isdecimal() else Decimal(text)
@@ -95,7 +95,7 @@ def _bytes(node: exp.HexString) -> bytes:
         raise NotLiteral(node, f"X'{digits[:40]}' is not made of pairs of hex digits") from None
 
 
-def _negated(node: exp.Expression, value: Stored | None) -> Stored | None:
+def _negated(node: exp.Expr, value: Stored | None) -> Stored | None:
     if isinstance(value, Decimal):
         return value.copy_negate()  # the minus sign would round
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):

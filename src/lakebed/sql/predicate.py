@@ -92,7 +92,7 @@ def parse_known_part(text: str) -> Predicate | None:
     return And(known) if known else None
 
 
-def _known(node: exp.Expression) -> Predicate | None:
+def _known(node: exp.Expr) -> Predicate | None:
     try:
         found = predicate_of(node)
     except (InvalidExpression, NotLiteral, RecursionError):
@@ -101,7 +101,7 @@ def _known(node: exp.Expression) -> Predicate | None:
     return None if node.find(exp.Like) else found
 
 
-def _parse(text: str) -> exp.Expression:
+def _parse(text: str) -> exp.Expr:
     dialect = _Where()
     try:
         words = dialect.tokenize(text)
@@ -117,7 +117,7 @@ def _parse(text: str) -> exp.Expression:
             "the predicate cannot be read",
             hint="check that every quote is closed and X'…' holds hex digits",
         ) from None
-    found = [node for node in parsed if isinstance(node, exp.Expression)]
+    found = [node for node in parsed if isinstance(node, exp.Expr)]
     if len(found) != 1:
         raise InvalidExpression(
             "the predicate is empty" if not found else "there is more than one predicate",
@@ -141,7 +141,7 @@ def _depth(words: list[Token]) -> int:
     return deepest
 
 
-def predicate_of(node: exp.Expression) -> Predicate:
+def predicate_of(node: exp.Expr) -> Predicate:
     """The predicate of a tree; raises InvalidExpression or NotLiteral."""
     if node.args.get("negate"):
         # Some versions of the parser mark NOT LIKE on the node, others wrap it.
@@ -166,7 +166,7 @@ def predicate_of(node: exp.Expression) -> Predicate:
             return _test(node)
 
 
-def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
+def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     """The parts of `a AND b AND c …`: the parser nests them, as deep as there are parts."""
     waiting, parts = [node], []
     while waiting:
@@ -178,7 +178,7 @@ def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expr
     return parts
 
 
-def _test(node: exp.Expression) -> Predicate:
+def _test(node: exp.Expr) -> Predicate:
     match node:
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             return _compare(node, _OPERATORS[type(node)])
@@ -201,7 +201,7 @@ def _test(node: exp.Expression) -> Predicate:
             raise _refusal(node)
 
 
-def _compare(node: exp.Expression, sign: Operator) -> Predicate:
+def _compare(node: exp.Expr, sign: Operator) -> Predicate:
     _only(node, "this", "expression")
     left, right = _bare(node.this), _bare(node.expression)
     if _is_column(left) and _is_column(right):
@@ -219,7 +219,7 @@ def _against(column: Column, sign: Operator, literal: Stored | None) -> Predicat
 
 
 def _constant(
-    node: exp.Expression, sign: Operator, left: Stored | None, right: Stored | None
+    node: exp.Expr, sign: Operator, left: Stored | None, right: Stored | None
 ) -> Predicate:
     """`1 = 1`, which generated SQL is full of."""
     if left is None or right is None:
@@ -230,7 +230,7 @@ def _constant(
     return Constant(_COMPARE[sign](left, right))
 
 
-def _null_safe(node: exp.Expression) -> Predicate:
+def _null_safe(node: exp.Expr) -> Predicate:
     """Equal, where NULL equals NULL: never NULL itself."""
     _only(node, "this", "expression")
     left, right = _bare(node.this), _bare(node.expression)
@@ -242,7 +242,7 @@ def _null_safe(node: exp.Expression) -> Predicate:
     return And((Not(IsNull(column)), Compare(column, "=", literal)))
 
 
-def _in(node: exp.Expression) -> Predicate:
+def _in(node: exp.Expr) -> Predicate:
     _only(node, "this", "expressions")
     column = _column(node.this)
     listed = [read_literal(item) for item in node.expressions]
@@ -252,7 +252,7 @@ def _in(node: exp.Expression) -> Predicate:
     return In(column, values, has_null=len(values) < len(listed))
 
 
-def _like(node: exp.Expression) -> Predicate:
+def _like(node: exp.Expr) -> Predicate:
     _only(node, "this", "expression")
     escape = "\\"
     if isinstance(node, exp.Escape):
@@ -266,7 +266,7 @@ def _like(node: exp.Expression) -> Predicate:
     return _like_escaped(node, escape)
 
 
-def _like_escaped(node: exp.Expression, escape: str) -> Predicate:
+def _like_escaped(node: exp.Expr, escape: str) -> Predicate:
     _only(node, "this", "expression")
     column, pattern = _column(node.this), read_literal(node.expression)
     if pattern is None:
@@ -287,7 +287,7 @@ def _with_backslashes(pattern: str, escape: str) -> str:
     return "".join(written)
 
 
-def _is(node: exp.Expression) -> Predicate:
+def _is(node: exp.Expr) -> Predicate:
     _only(node, "this", "expression")
     column = _column(node.this)
     match node.expression:
@@ -299,17 +299,17 @@ def _is(node: exp.Expression) -> Predicate:
             raise _refusal(node, "IS needs NULL, TRUE or FALSE")
 
 
-def _bare(node: exp.Expression) -> exp.Expression:
+def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
-def _is_column(node: exp.Expression) -> bool:
+def _is_column(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column | exp.Dot)
 
 
-def _column(node: exp.Expression) -> Column:
+def _column(node: exp.Expr) -> Column:
     node, names = _bare(node), []
     while isinstance(node, exp.Dot):
         names.append(node.expression)
@@ -322,17 +322,17 @@ def _column(node: exp.Expression) -> Column:
     return Column(tuple(part.name for part in parts))
 
 
-def _is_known_to_fail(node: exp.Expression) -> bool:
+def _is_known_to_fail(node: exp.Expr) -> bool:
     return isinstance(node, exp.Func | exp.Query | exp.Subquery)
 
 
-def _only(node: exp.Expression, *expected: str) -> None:
+def _only(node: exp.Expr, *expected: str) -> None:
     """Refuse a node that says more than is understood here."""
     if any(value and key not in expected for key, value in node.args.items()):
         raise _refusal(node)
 
 
-def _refusal(node: exp.Expression, reason: str = "") -> InvalidExpression:
+def _refusal(node: exp.Expr, reason: str = "") -> InvalidExpression:
     where = _position(node)
     place = f" at line {where[0]}, column {where[1]}" if where else ""
     context = {"line": where[0], "character": where[1]} if where else {}
@@ -340,7 +340,7 @@ def _refusal(node: exp.Expression, reason: str = "") -> InvalidExpression:
     return InvalidExpression(f"{reason}{place}", hint=_SUPPORTED, **context)
 
 
-def _named(node: exp.Expression) -> str:
+def _named(node: exp.Expr) -> str:
     match node:
         case exp.Anonymous():
             return f"the function {node.name[:40]}"
@@ -360,7 +360,7 @@ def _named(node: exp.Expression) -> str:
             return node.key.upper()
 
 
-def _position(node: exp.Expression) -> tuple[int, int] | None:
+def _position(node: exp.Expr) -> tuple[int, int] | None:
     """Line and column of the first name or literal inside; the parser keeps no others."""
     marks = [part.meta for part in node.walk() if "line" in part.meta]
     if not marks:

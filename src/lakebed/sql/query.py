@@ -38,7 +38,7 @@ class Conjunct:
     """A condition that every row of a table must pass to have any effect on the result.
 
     It is unbound, may name what is no column of the table (then it says nothing about it), and
-    has stand-ins for parameters: `pruning.where_of` makes a predicate of it.
+    has stand-ins for parameters: `where.where_of` makes a predicate of it.
     """
 
     predicate: Predicate

@@ -1,0 +1,131 @@
+"""Text to sqlglot's tree and back to places in the script; every failure shows its place."""
+
+from dataclasses import dataclass
+
+from sqlglot import TokenType, exp
+from sqlglot.errors import ParseError, SqlglotError
+
+from lakebed.model.errors import SqlError, SqlUnsupported
+from lakebed.sql.dialect import LakeDialect
+from lakebed.sql.source import Source, Token
+
+# Compiled builds of the parser do not notice a full stack; this is far below what they can take.
+_DEEPEST = 60
+_OPENING = ("(", "[", "{", "CASE")
+_CLOSING = (")", "]", "}", "END")
+_PREFIXES = ("NOT", "-", "+", "~", "@", "LAMBDA", "EXISTS", "DISTINCT", "INTERVAL", "FROM", ":")
+# The parser has its own ways to stumble over odd text; none of them may reach the caller.
+_STUMBLES = (ValueError, TypeError, AttributeError, LookupError, AssertionError)
+_STRINGS = (
+    TokenType.STRING,
+    TokenType.HEX_STRING,
+    TokenType.BIT_STRING,
+    TokenType.BYTE_STRING,
+    TokenType.HEREDOC_STRING,
+    TokenType.NATIONAL_STRING,
+    TokenType.RAW_STRING,
+    TokenType.UNICODE_STRING,
+)
+_DIALECT = LakeDialect(version="2.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """The tree of a piece of the script; `shift` leads from its offsets to those of the script."""
+
+    source: Source
+    tree: exp.Expr
+    text: str
+    shift: int
+    tokens: tuple[Token, ...]  # offsets of the script
+
+    def error(
+        self, offset: int, message: str, *, hint: str = "", kind: type[SqlError] = SqlUnsupported
+    ) -> SqlError:
+        """`offset` counts in `text`."""
+        return self.source.error(max(offset + self.shift, 0), message, hint=hint, kind=kind)
+
+
+def read_syntax(
+    source: Source, tokens: list[Token], *, prefix: str = "", hole: tuple[int, int] = (0, 0)
+) -> Syntax:
+    """Parse these tokens behind a prefix such as `SELECT `; what is in the hole is left out."""
+    kept = tuple(t for t in tokens if not hole[0] <= t.start < hole[1])
+    _check_depth(source, kept)
+    start, end = tokens[0].start, tokens[-1].end
+    plain = source.plain
+    if hole != (0, 0):
+        plain = plain[: hole[0]] + " " * (hole[1] - hole[0]) + plain[hole[1] :]
+    text = prefix + plain[start:end]
+    tree = _parse(source, text, kept, shift=start - len(prefix))
+    return Syntax(source, tree, text, start - len(prefix), kept)
+
+
+def place_of(node: exp.Expr) -> int:
+    """The offset of the first name or literal inside; the parser keeps no others."""
+    marks = [int(n.meta["start"]) for n in node.walk() if "start" in n.meta]
+    return min(marks, default=0)
+
+
+def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) -> exp.Expr:
+    start = tokens[0].start
+    try:
+        words = _DIALECT.tokenize(text)
+        strings = {(w.start + shift, w.end + 1 + shift) for w in words if _is_literal(w)}
+        ours = {(t.start, t.end) for t in tokens if t.kind in ("string", "quoted")}
+        if strings != ours:
+            first = min(strings ^ ours)[0]
+            raise source.error(first, "this string cannot be read", hint="write it as '…'")
+        parsed = _DIALECT.parser().parse(words, text)
+    except ParseError as error:
+        raise _unreadable(source, error, shift) from None
+    except RecursionError:
+        raise _too_deep(source, start) from None
+    except (SqlglotError, *_STUMBLES):
+        raise source.error(start, "this cannot be parsed") from None
+    found = [node for node in parsed if isinstance(node, exp.Expr)]
+    if len(found) != 1:
+        raise source.error(start, "one query is expected")
+    return found[0]
+
+
+def _is_literal(word: object) -> bool:
+    kind = getattr(word, "token_type", None)
+    return kind in _STRINGS or kind == TokenType.IDENTIFIER
+
+
+def _unreadable(source: Source, error: ParseError, shift: int) -> SqlError:
+    first = error.errors[0] if error.errors else {}
+    said = str(first.get("description") or "")
+    offset = min(max(int(first.get("start") or 0) + shift, 0), len(source.text))
+    if said.startswith("Expect"):
+        message = said[0].lower() + said[1:].replace("Expecting", "expected")
+    elif said.startswith("Required argument"):
+        message = "something is missing here"
+    elif said.startswith("expected"):
+        message = said
+    else:
+        message = "this cannot be parsed"
+    return source.error(offset, message, hint="check the text at and before this place")
+
+
+def _check_depth(source: Source, tokens: tuple[Token, ...]) -> None:
+    """How deep brackets, CASE and prefix operators nest."""
+    brackets = prefixes = 0
+    for token in tokens:
+        word = token.upper
+        if word in _OPENING:
+            brackets += 1
+        elif word in _PREFIXES:
+            prefixes += 1
+        else:
+            prefixes = 0
+            brackets -= word in _CLOSING
+        if brackets + prefixes > _DEEPEST:
+            raise _too_deep(source, token.start)
+
+
+def _too_deep(source: Source, offset: int) -> SqlError:
+    return source.error(
+        offset, "this is nested too deeply", hint="split it with WITH, or use lists with IN"
+    )
