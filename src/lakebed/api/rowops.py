@@ -14,10 +14,13 @@ from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.names import parse_table_name
 from lakebed.model.partitioning import PartitionSpec
+from lakebed.rowops.clause import Aliases, Clause
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.delete import count_unmatched, delete, truncate
 from lakebed.rowops.literal import value_to_sql
+from lakebed.rowops.merge import merge
 from lakebed.rowops.policy import Policy
+from lakebed.rowops.source import Source
 from lakebed.rowops.target import Target
 from lakebed.rowops.update import update
 from lakebed.rowops.workbench import Workbench
@@ -63,6 +66,20 @@ class RowChanger:
         with open_bench(self.parts) as bench:
             change = update(self.target("update"), values, condition, bench)
         self.staged.change_rows(change, "update")
+        return change.counts
+
+    def merge(
+        self,
+        bench: Workbench,
+        source: Source,
+        on: Condition,
+        clauses: Sequence[Clause],
+        *,
+        aliases: Aliases,
+    ) -> RowCounts:
+        target = self.target("merge")
+        change = merge(target, source, on, clauses, aliases=aliases, bench=bench)
+        self.staged.change_rows(change, "merge")
         return change.counts
 
     def target(self, operation: str) -> Target:

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lakebed.api.alter import Alter, Step
 from lakebed.api.changing import RowCommit, Stage, unchanged
+from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
-from lakebed.api.rowops import to_condition, to_values
+from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
 from lakebed.api.transaction import (
     Transaction,
@@ -25,6 +26,7 @@ from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
 from lakebed.engines.arrow.types import arrow_type, to_arrow
+from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidInput, LakebedError
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import Commit, TableHead, TableState
@@ -32,6 +34,7 @@ from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.types import Stored
+from lakebed.rowops.clause import Clause
 from lakebed.security.policy import Action, require
 
 R = TypeVar("R")
@@ -109,6 +112,11 @@ class Table:
         return self._state().comment
 
     @property
+    def constraints(self) -> Mapping[str, str]:
+        """The CHECK constraints: names to conditions."""
+        return self._state().constraints
+
+    @property
     def uuid(self) -> str:
         return self._head("read").uuid
 
@@ -177,6 +185,49 @@ class Table:
             options,
             lambda table: table.rows().update(values, condition),
             (sorted(values.items()), where),
+        )
+
+    def merge(
+        self, source: object, on: str, *, target_alias: str = "t", source_alias: str = "s"
+    ) -> Merge[Commit]:
+        """Merge rows by clauses: `merge(rows, "t.id = s.id").when_matched_update_all().execute()`.
+
+        The source is anything that `append` takes, a table, or a scan; it is read once.
+        """
+        condition, aliases = to_on(on), to_aliases(target_alias, source_alias)
+
+        def run(clauses: tuple[Clause, ...], options: CommitOptions) -> Commit:
+            return self._merge_rows(
+                source,
+                options,
+                lambda rows, changer: rows.merge(changer, condition, clauses, aliases),
+                ("merge", on, aliases, *map(str, clauses)),
+            )
+
+        return Merge(run)
+
+    def upsert(self, source: object, **options: Unpack[CommitOptions]) -> Commit:
+        """Update the rows whose primary key the source has, and insert the others."""
+        return self._merge_rows(source, options, lambda rows, r: rows.upsert(r), ("upsert",))
+
+    def apply_changes(
+        self,
+        rows: object,
+        *,
+        key: str | Sequence[str] | None = None,
+        op_column: str = "_op",
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Apply a change stream: rows that say INSERT, UPDATE or DELETE in a column.
+
+        `key` is the primary key unless given. The last row of a key counts; INSERT and UPDATE both
+        make the row what it says, and to delete what is not there changes nothing.
+        """
+        return self._merge_rows(
+            rows,
+            options,
+            lambda merging, changer: merging.apply_changes(changer, key, op_column),
+            ("apply_changes", key, op_column),
         )
 
     def set_properties(
@@ -342,6 +393,17 @@ class Table:
             retries -= 1
             transaction = Transaction(self._parts, options, digest)
             table = transaction.pin(self._head("write"))
+
+    def _merge_rows(
+        self,
+        source: object,
+        options: CommitOptions,
+        stage: Callable[[MergeRows, RowChanger], RowCounts],
+        request: tuple[object, ...],
+    ) -> Commit:
+        with open_bench(self._parts) as bench:
+            rows = MergeRows(bench, source)  # read once, however often the merge is tried
+            return self._change("merge", options, lambda table: stage(rows, table.rows()), request)
 
     def _change(
         self, operation: str, given: CommitOptions, stage: Stage, request: tuple[object, ...]

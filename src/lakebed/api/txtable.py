@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from lakebed.api.alter import Alter, Step
 from lakebed.api.constraints import refuse_violations
 from lakebed.api.draft import Basis, Draft
+from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.merging import merge_steps
+from lakebed.api.options import CommitOptions
 from lakebed.api.parts import Parts
-from lakebed.api.rowops import RowChanger, to_condition, to_values
+from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import PositionsById, Staged
 from lakebed.api.writing import write_files
@@ -110,6 +112,27 @@ class TransactionTable:
         self._may("write")
         condition = None if where is None else to_condition(where)
         return self.rows().update(to_values(set), condition)
+
+    def merge(
+        self, source: object, on: str, *, target_alias: str = "t", source_alias: str = "s"
+    ) -> Merge[RowCounts]:
+        """Merge rows by clauses; its execute() makes them part of this transaction."""
+        condition, aliases = to_on(on), to_aliases(target_alias, source_alias)
+        return Merge(
+            lambda clauses, options: self._merged_rows(
+                source, options, lambda rows, r: rows.merge(r, condition, clauses, aliases)
+            )
+        )
+
+    def upsert(self, source: object) -> RowCounts:
+        """Update the rows whose primary key the source has, and insert the others."""
+        return self._merged_rows(source, {}, lambda rows, changer: rows.upsert(changer))
+
+    def apply_changes(
+        self, rows: object, *, key: str | Sequence[str] | None = None, op_column: str = "_op"
+    ) -> RowCounts:
+        """Apply rows that say INSERT, UPDATE or DELETE in a column, the last of each key."""
+        return self._merged_rows(rows, {}, lambda m, r: m.apply_changes(r, key, op_column))
 
     def set_properties(
         self, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
@@ -257,6 +280,18 @@ class TransactionTable:
         if staged.live is None:
             _, staged.live = self._parts.planner.look(staged.head, staged.head.version)
         return staged.visible()
+
+    def _merged_rows(
+        self,
+        source: object,
+        options: CommitOptions,
+        stage: Callable[[MergeRows, RowChanger], RowCounts],
+    ) -> RowCounts:
+        self._may("write")
+        if options:
+            raise InvalidInput("a transaction has one set of options", hint="give them to it")
+        with open_bench(self._parts) as bench:
+            return stage(MergeRows(bench, source), self.rows())
 
     @property
     def is_changed(self) -> bool:

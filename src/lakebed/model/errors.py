@@ -4,9 +4,10 @@ LakebedError
 ├── InvalidInput     bad names, schemas, expressions, settings, URIs, rows; nothing was written
 │   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
 │   ├── SchemaMismatch  ConstraintViolated  UnreadableInput  UnsupportedFeature
+│   ├── AmbiguousMerge
 │   └── SqlError         SqlUnsupported  SqlParameters
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
-│                    RefNotFound
+│                    RefNotFound  ViewNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
 │                    RefExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
@@ -75,6 +76,12 @@ class SchemaMismatch(InvalidInput):
     code = "SCHEMA_MISMATCH"
 
 
+class AmbiguousMerge(InvalidInput):
+    """Two rows of a source stand for one row of the table; the message names their key."""
+
+    code = "AMBIGUOUS_MERGE"
+
+
 class ConstraintViolated(InvalidInput):
     """A row makes a CHECK constraint FALSE; `context` names both."""
 
@@ -125,6 +132,10 @@ class TableNotFound(NotFound):
 
 class VersionNotFound(NotFound):
     code = "VERSION_NOT_FOUND"
+
+
+class ViewNotFound(NotFound):
+    code = "VIEW_NOT_FOUND"
 
 
 class RefNotFound(NotFound):

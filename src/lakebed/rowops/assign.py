@@ -3,11 +3,13 @@
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from lakebed.model.errors import InvalidExpression, InvalidInput
 from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, is_scalar, walk
+from lakebed.rowops.literal import text_literal
 from lakebed.rowops.workbench import Expression, Workbench, quoted
 
 
@@ -58,34 +60,33 @@ def find_column(schema: Schema, path: object, what: str) -> Field:
     return column
 
 
-def projected(column: Field, assigned: Assignments, before: Callable[[Field], str]) -> str:
-    """The column's new value; `before` gives what a column was as SQL."""
-    return f"{_value(column, assigned, before(column))} AS {quoted(column.name)}"
+def projected(column: Field, assigned: Assignments, before: Callable[[], str]) -> str:
+    """The column's new value; `before` gives what it was as SQL, and is asked only if needed."""
+    return f"{_value(column, assigned, before)} AS {quoted(column.name)}"
 
 
-def _value(column: Field, assigned: Assignments, before: str) -> str:
+def _value(column: Field, assigned: Assignments, before: Callable[[], str]) -> str:
     given = assigned.expressions.get(column.id)
     if given is not None:
         return _typed(column, given, before)
     if not assigned.touches(column) or not isinstance(column.type, StructType):
-        return before
+        return before()
     members = ", ".join(
-        f"{quoted(m.name)} := {_value(m, assigned, _member(before, m.name))}"
+        f"{quoted(m.name)} := {_value(m, assigned, partial(_member, before, m.name))}"
         for m in column.type.fields
     )
     return f"struct_pack({members})"
 
 
-def _member(struct: str, name: str) -> str:
-    text = name.replace("'", "''")
-    return f"struct_extract({struct}, '{text}')"
+def _member(struct: Callable[[], str], name: str) -> str:
+    return f"struct_extract({struct()}, {text_literal(name)})"
 
 
-def _typed(column: Field, given: Expression, before: str) -> str:
+def _typed(column: Field, given: Expression, before: Callable[[], str]) -> str:
     """A literal that has no type of its own takes the column's: 'text' for a date, NULL."""
     is_text = column.type == Primitive("string") or not is_scalar(column.type)
     if given.is_null or (given.is_text_literal and not is_text):
-        return f"CASE WHEN FALSE THEN {before} ELSE {given.sql} END"
+        return f"CASE WHEN FALSE THEN {before()} ELSE {given.sql} END"
     return given.sql
 
 

@@ -1,6 +1,7 @@
 """Updating rows: the old ones go by their positions, the new ones are written beside the rest."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -35,7 +36,7 @@ def update(
         metadata = (*PLACE, ROW_ID) if target.lineage else PLACE
         relation, alias = bench.bind(plan, metadata), quoted(target.name)
         columns = [
-            projected(f, assigned, lambda column: f"{alias}.{quoted(column.name)}")
+            projected(f, assigned, partial("{}.{}".format, alias, quoted(f.name)))
             for f in target.schema.fields
         ]
         listed = ", ".join([*columns, *metadata])

@@ -39,6 +39,7 @@ class Expression:
     columns: tuple[tuple[str, ...], ...]  # the names it uses, with their qualifiers
     is_text_literal: bool = False
     is_null: bool = False
+    equal: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # columns it demands equal
 
 
 class Workbench:
@@ -134,7 +135,8 @@ class Workbench:
         names = (part["column_names"] for part in nodes if part.get("class") == "COLUMN_REF")
         kind = _kind(node) if node.get("class") == "CONSTANT" else ""
         found = tuple(tuple(n) for n in names)
-        return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL")
+        equal = tuple(_equalities(node))
+        return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL", equal)
 
 
 def _only(statements: Sequence[dict[str, Any]], text: str, what: str) -> dict[str, Any]:
@@ -163,6 +165,17 @@ def _nodes(value: object) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list):
         for below in value:
             yield from _nodes(below)
+
+
+def _equalities(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Of `a = b AND c = d AND …`, the parts that compare two columns."""
+    if node.get("type") == "CONJUNCTION_AND":
+        for part in node["children"]:
+            yield from _equalities(part)
+    elif node.get("type") == "COMPARE_EQUAL":
+        sides = [node["left"], node["right"]]
+        if all(side.get("class") == "COLUMN_REF" for side in sides):
+            yield tuple(sides[0]["column_names"]), tuple(sides[1]["column_names"])
 
 
 def _kind(node: Mapping[str, Any]) -> str:

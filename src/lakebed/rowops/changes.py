@@ -1,0 +1,90 @@
+"""Change streams: rows with an operation in a column, each the newest word about its key."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.engines.arrow.batches import Batches
+from lakebed.engines.arrow.conform import conform, find_name, unknown_name
+from lakebed.engines.arrow.types import to_arrow
+from lakebed.model.errors import InvalidInput, SchemaMismatch
+from lakebed.model.ids import FieldId
+from lakebed.model.schema import Schema
+from lakebed.model.types import Field, Primitive
+from lakebed.rowops.clause import Aliases, Clause, When
+from lakebed.rowops.workbench import quoted
+
+_OPERATIONS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
+_CODES = {name: code for code, long in _OPERATIONS.items() for name in (code, long)}
+ALIASES = Aliases("t", "s")
+
+
+def typed_changes(given: Batches, schema: Schema, key: Sequence[str], op: str) -> Batches:
+    """The rows as the table's types; operations become I, U or D.
+
+    What only a deletion may leave open is checked when the rows that stay are written.
+    """
+    if find_name(op, schema.fields) is not None:
+        raise InvalidInput(
+            f"{op!r} is a column of the table", hint="give another op_column", column=op
+        )
+    names = [name for name in given.schema.names if name.casefold() != op.casefold()]
+    if len(names) == len(given.schema.names):
+        raise SchemaMismatch(
+            f"the rows have no column {op!r}", hint="it says INSERT, UPDATE or DELETE", column=op
+        )
+    fields = [_field(schema, name, key) for name in names]
+    shape = replace(
+        schema,
+        fields=(Field(FieldId(0), op, Primitive("string"), physical=op), *fields),
+        primary_key=(),
+    )
+    return Batches(to_arrow(shape), _coded(conform(given, shape), op))
+
+
+def _field(schema: Schema, name: str, key: Sequence[str]) -> Field:
+    number = find_name(name, schema.fields)
+    if number is None:
+        raise unknown_name(name, schema.fields)
+    field = schema.fields[number]
+    return replace(field, required=field.name in key, write_default=None)
+
+
+def _coded(batches: Iterable[pa.RecordBatch], op: str) -> Iterator[pa.RecordBatch]:
+    first_row = 0
+    names = pa.array(list(_CODES))
+    codes = pa.array(list(_CODES.values()))
+    for batch in batches:
+        given = batch.column(0)
+        found = pc.index_in(pc.utf8_upper(pc.utf8_trim_whitespace(given)), names)
+        if found.null_count:
+            index = pc.index(found.is_null(), True).as_py()
+            raise SchemaMismatch(
+                f"column {op!r}, row {first_row + index + 1}: {given[index].as_py()!r} is no"
+                " operation",
+                hint="use INSERT, UPDATE or DELETE (or I, U, D)",
+                column=op,
+                row=first_row + index,
+            )
+        first_row += batch.num_rows
+        coded = [codes.take(found), *batch.columns[1:]]
+        yield pa.RecordBatch.from_arrays(coded, schema=batch.schema)
+
+
+def on_keys(key: Sequence[str], aliases: Aliases = ALIASES) -> str:
+    t, s = quoted(aliases.target), quoted(aliases.source)
+    return " AND ".join(f"{t}.{quoted(name)} = {s}.{quoted(name)}" for name in key)
+
+
+def clauses_for(names: Sequence[str], op: str) -> tuple[Clause, ...]:
+    """A deletion deletes; any other operation makes the row what it says, there before or not."""
+    s = quoted(ALIASES.source)
+    gone = f"{s}.{quoted(op)} = 'D'"
+    values = {name: f"{s}.{quoted(name)}" for name in names if name != op}
+    return (
+        Clause(When.MATCHED, "delete", gone),
+        Clause(When.MATCHED, "update", None, values),
+        Clause(When.NOT_MATCHED, "insert", f"NOT ({gone})", values),
+    )
