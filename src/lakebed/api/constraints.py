@@ -15,6 +15,8 @@ from lakebed.model.types import walk
 from lakebed.sql.predicate import parse_predicate
 
 _LONGEST_NAME = 255
+# Spark takes "a" for a text, a backslash for an escape, and two quotes for the end of two texts.
+_OTHERWISE_IN_SPARK = ('"', "\\", "''")
 
 
 def parse_constraint(name: object, text: object, schema: Schema) -> dict[str, str]:
@@ -32,6 +34,12 @@ def parse_constraint(name: object, text: object, schema: Schema) -> dict[str, st
         raise InvalidSchema(
             f"constraint {name!r} is no condition on a column: {text!r}",
             hint="write it as a WHERE clause: 'amount >= 0'",
+            constraint=name,
+        )
+    if any(part in text for part in _OTHERWISE_IN_SPARK):
+        raise InvalidSchema(
+            f"constraint {name!r} has quotes or backslashes that Delta's engines read otherwise",
+            hint="quote names with backticks, and leave ', \" and \\ out of texts",
             constraint=name,
         )
     return {name: text.strip()}

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import pyarrow as pa
 
+from lakebed.api.constraints import parse_constraint
 from lakebed.api.options import check_names
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
@@ -20,7 +21,7 @@ from lakebed.model.ids import StateId, TableId, Version
 from lakebed.model.names import TableName, is_text
 from lakebed.model.partitioning import parse_sort_order, parse_spec
 from lakebed.model.properties import check_properties
-from lakebed.model.schema import new_schema
+from lakebed.model.schema import Schema, new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.model.settings import parse_formats
 from lakebed.model.types import Field
@@ -36,6 +37,7 @@ class TableOptions(TypedDict, total=False):
     properties: Mapping[str, str] | None
     formats: str | Sequence[str] | None
     comment: str | None
+    constraints: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class NewTable:
     properties: Mapping[str, str] | None = None
     formats: str | Sequence[str] | None = None
     comment: str | None = None
+    constraints: Mapping[str, str] | None = None
 
 
 def shape_of(given: object) -> str:
@@ -77,6 +80,7 @@ def stage_table(
         properties=check_properties(new.properties or {}),
         formats=parse_formats(formats),
         comment=new.comment,
+        constraints=_constraints(new.constraints, schema),
     )
     state = first_state(create)  # refused before a folder is taken
     create = replace(create, location=_claimed(parts, name, identifier))
@@ -89,6 +93,19 @@ def stage_table(
         operations=["create"],
     )
     return staged, rows
+
+
+def _constraints(given: object, schema: Schema) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            "constraints map names to conditions", hint="constraints={'positive': 'amount > 0'}"
+        )
+    found: dict[str, str] = {}
+    for name, text in given.items():
+        found |= parse_constraint(name, text, schema)
+    return found
 
 
 def _claimed(parts: Parts, name: TableName, identifier: str) -> str:

@@ -11,13 +11,21 @@ from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Stored, Type, is_scalar
 
+_UNREADABLE = ("timestamp_ns", "timestamptz_ns")
 
-def to_default(column: str, kind: Type, value: object, *, text: bool = False) -> Stored:
-    """`text`: the value comes from a command line or a file, where dates and the like are text."""
+
+def to_default(column: str, kind: Type, value: object) -> Stored:
+    """Text is read as JSON and CSV have it: '2024-01-31' is a day, '1.50' a decimal."""
     if not is_scalar(kind):
         raise UnsupportedFeature(
             f"column {column!r} of type {kind} cannot have a default",
             hint="only single values can be defaults: Iceberg has no others",
+            column=column,
+        )
+    if str(kind) in _UNREADABLE:
+        raise UnsupportedFeature(
+            f"column {column!r} of type {kind} cannot have a default",
+            hint="PyIceberg would refuse the whole table; use microseconds",
             column=column,
         )
     if value is None:
@@ -35,7 +43,9 @@ def to_default(column: str, kind: Type, value: object, *, text: bool = False) ->
         )
 
     schema = Schema(SchemaId(0), (Field(FieldId(1), "default", kind, False, None, "default"),))
-    batch = convert_rows([{"default": value}], schema, complain=complain, text=text)
+    batch = convert_rows(
+        [{"default": value}], schema, complain=complain, text=isinstance(value, str)
+    )
     (checked,) = conform([batch], schema)
     found: Stored = stored(checked.column(0), kind)[0].as_py()
     if isinstance(found, float) and not math.isfinite(found):

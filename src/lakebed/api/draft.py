@@ -33,6 +33,20 @@ class Basis:
     has_files: bool
 
 
+# PyIceberg leaves rows out that have one of these as a column's initial default, when filtered.
+_MISREAD = frozenset({"date", "time", "timestamp", "timestamp_ntz", "uuid"})
+
+
+def _refuse_misread(column: str, kind: Type) -> None:
+    if str(kind) in _MISREAD:
+        raise UnsupportedFeature(
+            f"column {column!r} of type {kind} cannot be added with a default: PyIceberg would lose"
+            " the rows there are when they are filtered by it",
+            hint="add it without, update the rows, then set_default",
+            column=column,
+        )
+
+
 class Draft:
     def __init__(self, basis: Basis) -> None:
         state = basis.state
@@ -174,6 +188,7 @@ class Draft:
         name = ".".join(path)
         default = to_default(name, added.type, value)
         if DELTA not in self._basis.state.formats:
+            _refuse_misread(name, added.type)
             return replace(added, initial_default=default, write_default=default)
         if self._basis.has_files:
             raise UnsupportedFeature(

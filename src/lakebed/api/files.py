@@ -1,6 +1,7 @@
 """Files on this machine as rows of a table: CSV, JSON, JSONL, Parquet, Arrow IPC."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import BinaryIO, Unpack
 
 import pyarrow as pa
@@ -8,9 +9,12 @@ import pyarrow as pa
 from lakebed.api.lake import Lake
 from lakebed.api.options import CommitOptions
 from lakebed.engines.arrow.batches import Batches
+from lakebed.engines.arrow.conform import find_name
 from lakebed.engines.arrow.files_in import read_files
-from lakebed.model.errors import IdempotencyMismatch, TableExists
+from lakebed.engines.arrow.types import fields_from_arrow
+from lakebed.model.errors import IdempotencyMismatch, InvalidInput, TableExists
 from lakebed.model.history import Commit
+from lakebed.model.schema import Schema
 
 Progress = Callable[[int], None]
 
@@ -25,6 +29,7 @@ def append_files(
     overwrite: bool = False,
     where: str | None = None,
     partitions: bool = False,
+    merge_schema: bool = False,
     stdin: BinaryIO | None = None,
     progress: Progress | None = None,
     **options: Unpack[CommitOptions],
@@ -41,10 +46,26 @@ def append_files(
             if "-" in paths:  # its first bytes are gone
                 raise
     table = lake.table(name)
-    rows = _counted(read_files(paths, format=format, schema=table.schema, stdin=stdin), progress)
+    schema = _merged(table.schema, paths, format) if merge_schema else table.schema
+    rows = _counted(read_files(paths, format=format, schema=schema, stdin=stdin), progress)
     if overwrite:
         return table.overwrite(rows, where=where, partitions=partitions, **options)
-    return table.append(rows, **options)
+    return table.append(rows, merge_schema=merge_schema, **options)
+
+
+def _merged(schema: Schema, paths: Sequence[str], format: str | None) -> Schema:
+    """The table's columns, and those that only the files have, with types guessed from these.
+
+    Text files have no types: what the table knows is read as the table has it.
+    """
+    if "-" in paths:
+        raise InvalidInput(
+            "new columns cannot be found in stdin, which is read once",
+            hint="save it to a file, and append that",
+        )
+    given = fields_from_arrow(read_files(paths, format=format).schema)
+    new = tuple(f for f in given if find_name(f.name, schema.fields) is None)
+    return replace(schema, fields=(*schema.fields, *new))
 
 
 def schema_of(path: str, *, format: str | None = None) -> pa.Schema:

@@ -81,6 +81,7 @@ class Lake:
         properties: Mapping[str, str] | None = None,
         formats: str | Sequence[str] | None = None,
         comment: str | None = None,
+        constraints: Mapping[str, str] | None = None,
         **options: Unpack[CommitOptions],
     ) -> Table:
         """Create a table from a schema text, an Arrow schema, or data (which becomes version 0).
@@ -90,7 +91,9 @@ class Lake:
             lake.create_table("sales.orders", "id long, ts timestamp", partition_by=["day(ts)"])
         """
         self._may("create", name)
-        new = NewTable(partition_by, sort_by, primary_key, properties, formats, comment)
+        new = NewTable(
+            partition_by, sort_by, primary_key, properties, formats, comment, constraints
+        )
         checked = check_options(options)
         table_name = parse_table_name(name)
         digest = digest_of("create", table_name, shape_of(schema), new)

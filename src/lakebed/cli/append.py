@@ -24,6 +24,9 @@ _EVERY_S = 0.1
     help="What the files are. Default: what their names say.",
 )
 @click.option("--create", is_flag=True, help="Make the table from the files if it is missing.")
+@click.option(
+    "--merge-schema", is_flag=True, help="Add columns that only the files have to the table."
+)
 @click.option("--overwrite", is_flag=True, help="Take the place of the rows that are there.")
 @click.option("--where", metavar="CONDITION", help="With --overwrite: only of rows that match.")
 @click.option("--partitions", is_flag=True, help="With --overwrite: only of partitions written to.")
@@ -36,6 +39,8 @@ def append(call: Call, /, name: str, files: tuple[str, ...], **given: Any) -> No
     """
     if (given["where"] or given["partitions"]) and not given["overwrite"]:
         raise click.UsageError("--where and --partitions belong to --overwrite")
+    if given["merge_schema"] and given["overwrite"]:
+        raise click.UsageError("--merge-schema adds columns to what is appended, not overwritten")
     if "-" in files and given["format"] is None:
         raise click.UsageError("stdin has no name: say what it is with --format")
     from lakebed.api.files import append_files
@@ -50,6 +55,7 @@ def append(call: Call, /, name: str, files: tuple[str, ...], **given: Any) -> No
             overwrite=given["overwrite"],
             where=given["where"],
             partitions=given["partitions"],
+            merge_schema=given["merge_schema"],
             stdin=sys.stdin.buffer,
             progress=progress.rows,
             **take_write_options(given),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from lakebed.cli.output import count_of
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
+from lakebed.model.single_values import to_json
 from lakebed.model.transforms import Transform
-from lakebed.model.types import DecimalType, Primitive, Type
+from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Type
 
 if TYPE_CHECKING:
     from lakebed.api.status import Lag, Status
@@ -33,6 +34,7 @@ def table_record(table: "Table") -> Record:
         "primary_key": [schema.field(key).name for key in schema.primary_key],
         "partition_by": partition_terms(table.partitioning, schema),
         "sort_by": sort_terms(table.sort_order, schema),
+        "constraints": dict(table.constraints),
         "properties": dict(table.properties),
     }
 
@@ -44,10 +46,18 @@ def columns_of(schema: Schema) -> list[Record]:
             "name": field.name,
             "type": str(field.type),
             "required": field.required,
+            "default": _default(field),
             "comment": field.doc,
         }
         for field in schema.fields
     ]
+
+
+def _default(field: Field) -> object:
+    kind = field.type
+    if field.write_default is None or not isinstance(kind, Primitive | DecimalType | FixedType):
+        return None
+    return to_json(kind, field.write_default)
 
 
 def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:

@@ -1,12 +1,13 @@
 """`lakebed table`: create, list, show, alter, rename, drop, dropped, purge."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lakebed.cli.alter import alter_table
 from lakebed.cli.call import Call, Group, pass_call
-from lakebed.cli.describe import commit_line, commit_record, table_record
+from lakebed.cli.describe import table_record
 from lakebed.cli.options import (
     Pair,
     split_names,
@@ -15,10 +16,7 @@ from lakebed.cli.options import (
     write_options,
 )
 from lakebed.cli.output import answer, show_list, show_record
-from lakebed.model.errors import InvalidSchema, TableNotFound
-
-if TYPE_CHECKING:
-    from lakebed.api.alter import Alter
+from lakebed.model.errors import TableNotFound
 
 _FORMATS = "delta, iceberg or delta,iceberg"
 
@@ -26,6 +24,9 @@ _FORMATS = "delta, iceberg or delta,iceberg"
 @click.group(cls=Group)
 def table() -> None:
     """Tables: make, look at, change, drop."""
+
+
+table.add_command(alter_table, "alter")
 
 
 @table.command("create")
@@ -38,6 +39,7 @@ def table() -> None:
 @click.option("--property", "properties", type=Pair(), multiple=True, help="A table property.")
 @click.option("--formats", metavar="FORMATS", help=f"What to publish: {_FORMATS}.")
 @click.option("--comment", metavar="TEXT", help="What the table holds.")
+@click.option("--constraint", "constraints", type=Pair(), multiple=True, help="A CHECK constraint.")
 @write_options
 @pass_call
 def create_table(
@@ -56,6 +58,7 @@ def create_table(
             properties=dict(given["properties"]),
             formats=given["formats"],
             comment=given["comment"],
+            constraints=dict(given["constraints"]),
             **take_write_options(given),
         )
         answer(table_record(made), f"made {made.name} in {made.location}", as_json=call.json)
@@ -86,49 +89,9 @@ def show_table(call: Call, name: str) -> None:
         record = table_record(lake.table(name))
     if not call.json:
         record["columns"] = [_column_line(column) for column in record["columns"]]
-        record["properties"] = [f"{k}={v}" for k, v in record["properties"].items()]
+        for part in ("properties", "constraints"):
+            record[part] = [f"{k}={v}" for k, v in record[part].items()]
     show_record(record, as_json=call.json)
-
-
-@table.command("alter")
-@click.argument("name")
-@click.option(
-    "--add-column",
-    "columns",
-    metavar="COLUMN",
-    multiple=True,
-    help="A new column at the end, such as \"note string comment 'free text'\".",
-)
-@click.option(
-    "--rename-column", "renamed", type=Pair(), multiple=True, help="A column's new name: OLD=NEW."
-)
-@click.option(
-    "--drop-column", "dropped", metavar="COLUMN", multiple=True, help="A column to take out."
-)
-@click.option(
-    "--column-comment", "comments", type=Pair(), multiple=True, help="A column's comment."
-)
-@click.option("--set", "properties", type=Pair(), multiple=True, help="A property to set.")
-@click.option("--unset", "removed", metavar="NAME", multiple=True, help="A property to take out.")
-@click.option("--formats", metavar="FORMATS", help=f"What to publish from now on: {_FORMATS}.")
-@write_options
-@pass_call
-def alter_table(call: Call, /, name: str, **given: Any) -> None:
-    """Change a table's columns, properties and formats, in one commit."""
-    schema = [given[n] for n in ("columns", "renamed", "dropped", "comments") if given[n]]
-    if not (schema or given["properties"] or given["removed"] or given["formats"]):
-        raise click.UsageError("give at least one change")
-    with call.open() as lake:
-        with lake.transaction(**take_write_options(given)) as transaction:
-            changed = transaction.table(name)
-            if schema:
-                _alter_columns(changed.alter(), given)
-            if given["properties"] or given["removed"]:
-                changed.set_properties(dict(given["properties"]), removed=given["removed"])
-            if given["formats"]:
-                changed.set_formats(given["formats"])
-        commit = next(iter(transaction.commits.values()))
-    answer(commit_record(commit), commit_line(commit), as_json=call.json)
 
 
 @table.command("rename")
@@ -187,29 +150,9 @@ def _schema_of(path: str) -> object:
 
 def _column_line(column: dict[str, Any]) -> str:
     comment = f"  -- {column['comment']}" if column["comment"] else ""
-    return f"{column['name']} {column['type']}{' not null' * column['required']}{comment}"
-
-
-def _alter_columns(change: "Alter[None]", given: dict[str, Any]) -> None:
-    """Columns go before others take their names; comments are for the columns that result."""
-    from lakebed.model.schema_text import parse_schema
-
-    for name in given["dropped"]:
-        change.drop_column(name)
-    for name, new_name in given["renamed"]:
-        change.rename_column(name, new_name)
-    for text in given["columns"]:
-        for field in parse_schema(text):
-            if field.required:
-                raise InvalidSchema(
-                    f"column {field.name!r} cannot be added as NOT NULL",
-                    hint="rows written before have no value for it; leave NOT NULL out",
-                    column=field.name,
-                )
-            change.add_column(field.name, field.type, doc=field.doc)
-    for name, comment in given["comments"]:
-        change.set_comment(name, comment or None)
-    change.commit()
+    default = "" if column["default"] is None else f" default {column['default']}"
+    required = " not null" * column["required"]
+    return f"{column['name']} {column['type']}{required}{default}{comment}"
 
 
 def _confirm(question: str, *, yes: bool) -> None:

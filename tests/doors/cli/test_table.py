@@ -30,6 +30,7 @@ def test_create_takes_everything_a_table_can_have(lake: Lakebed) -> None:
         "name": "id",
         "type": "long",
         "required": True,
+        "default": None,
         "comment": "the number",
     }
     assert shown["partition_by"] == ["day(ts)", "bucket(16, id)", "region"]

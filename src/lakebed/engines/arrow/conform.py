@@ -217,7 +217,8 @@ def find_name(name: str, fields: tuple[Field, ...]) -> int | None:
 def unknown_name(name: str, fields: tuple[Field, ...]) -> SchemaMismatch:
     return SchemaMismatch(
         f"the table has no column {name!r}",
-        hint=f"leave it out or add it to the table; there are: {', '.join(f.name for f in fields)}",
+        hint="leave it out, add it to the table, or append with merge_schema=True (--merge-schema);"
+        f" there are: {', '.join(f.name for f in fields)}",
         column=name,
     )
 

@@ -1,4 +1,4 @@
-"""Single values in Iceberg's JSON: what a column's defaults are written as. Pure."""
+"""Single values as JSON has them, in Iceberg's way: what a column's default is written as."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
