@@ -16,9 +16,24 @@ _PHRASES = (
     ("TIMESTAMP", ("TIMESTAMP", "AS", "OF")),
     ("TIMESTAMP", ("SYSTEM_TIME", "AS", "OF")),
 )
+# Words of other dialects, or of statements: names like any other inside a query.
+_NAMES = frozenset(
+    ["APPLY", "CACHE", "FORCE", "GRANT", "INSTALL", "PARTITIONED_BY", "REGEXP", "REVOKE", "RLIKE", "ROLLBACK", "UNCACHE", "XOR"]
+)
 
 
 class LakeParser(DuckDBParser):
+    # What a function takes is the engine's business; only those with a syntax of their own and
+    # those that we look for are more than a name with arguments.
+    FUNCTIONS: ClassVar[dict[str, Any]] = {
+        name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "COLUMNS", "UNNEST")
+    }
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        if isinstance(expression, exp.Func):
+            return expression
+        return super().validate_expression(expression, args)
+
     def raise_error(self, message: str, token: Token | None = None) -> None:
         at = token or self._curr or None
         start = at.start if at else self._prev.end + 1 if self._prev else 0
@@ -29,7 +44,10 @@ class LakeParser(DuckDBParser):
 
     def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
         start = self._curr.start
-        part = super()._parse_table_part(schema=schema)
+        if self._prev.token_type == TokenType.DOT and self._next.token_type != TokenType.L_PAREN:
+            part = self._parse_id_var(any_token=True)  # no word is reserved behind a dot
+        else:
+            part = super()._parse_table_part(schema=schema)
         if part is not None:
             part.meta[SPAN] = (start, self._prev.end + 1)
         return part
@@ -110,6 +128,9 @@ class LakeDialect(DuckDB):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
         HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
         BIT_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("b'", "'"), ("B'", "'")]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in DuckDB.Tokenizer.KEYWORDS.items() if word not in _NAMES
+        }
         COMMANDS: ClassVar[set[TokenType]] = set()  # a statement is never taken as it is
 
     Parser = LakeParser

@@ -118,7 +118,12 @@ def _query(reader: Reader) -> Select:
 def _with(reader: Reader) -> Select | Insert:
     """WITH in front of a query, or of an INSERT whose source uses it."""
     start = reader.start
-    reader.skip_until("INSERT", "UPDATE", "DELETE", "MERGE")
+    reader.next()
+    while not reader.at_end:  # a verb stands behind the last CTE; before AS it is a name
+        reader.skip_until("INSERT", "UPDATE", "DELETE", "MERGE")
+        if reader.at_end or reader.tokens[reader.at - 1].text == ")":
+            break
+        reader.next()
     if reader.sees("INSERT"):
         return read_insert(reader, with_start=start)
     if not reader.at_end:

@@ -86,3 +86,15 @@ class Select:
     tables: tuple[Reference, ...] = ()
     parameters: tuple[str, ...] = ()
     text: str = field(default="", compare=False)  # as the user wrote it, comments included
+
+
+def readable(text: str, tables: tuple[Reference, ...]) -> str:
+    """The engine's words, such as an error or the name of a column, without placeholders."""
+    for table in sorted(tables, key=lambda t: len(t.placeholder), reverse=True):
+        shown = str(table.name)
+        for name in (f'"{table.placeholder}"', table.placeholder):
+            if table.alias == table.name.name:
+                for alias in (table.alias, f'"{table.alias}"'):
+                    text = text.replace(f"{name} AS {alias}", shown)
+            text = text.replace(name, shown)
+    return text

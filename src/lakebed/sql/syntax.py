@@ -1,5 +1,6 @@
 """Text to sqlglot's tree and back to places in the script; every failure shows its place."""
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import TokenType, exp
@@ -25,7 +26,9 @@ _STRINGS = (
     TokenType.NATIONAL_STRING,
     TokenType.RAW_STRING,
     TokenType.UNICODE_STRING,
+    TokenType.IDENTIFIER,
 )
+_QUOTE = re.compile("""[a-zA-Z]?'|["`$]""")  # 0x1F is a string to sqlglot, but none of ours
 _DIALECT = LakeDialect(version="2.0")
 
 
@@ -71,7 +74,11 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
     start = tokens[0].start
     try:
         words = _DIALECT.tokenize(text)
-        strings = {(w.start + shift, w.end + 1 + shift) for w in words if _is_literal(w)}
+        strings = {
+            (w.start + shift, w.end + 1 + shift)
+            for w in words
+            if w.token_type in _STRINGS and _QUOTE.match(text, w.start)
+        }
         ours = {(t.start, t.end) for t in tokens if t.kind in ("string", "quoted")}
         if strings != ours:
             first = min(strings ^ ours)[0]
@@ -89,17 +96,12 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
     return found[0]
 
 
-def _is_literal(word: object) -> bool:
-    kind = getattr(word, "token_type", None)
-    return kind in _STRINGS or kind == TokenType.IDENTIFIER
-
-
 def _unreadable(source: Source, error: ParseError, shift: int) -> SqlError:
     first = error.errors[0] if error.errors else {}
     said = str(first.get("description") or "")
     offset = min(max(int(first.get("start") or 0) + shift, 0), len(source.text))
     if said.startswith("Expect"):
-        message = said[0].lower() + said[1:].replace("Expecting", "expected")
+        message = said.replace("Expecting", "expected").replace("Expected", "expected")
     elif said.startswith("Required argument"):
         message = "something is missing here"
     elif said.startswith("expected"):

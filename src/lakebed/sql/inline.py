@@ -1,0 +1,21 @@
+"""Expressions with the values of their parameters written out, for engines that take text alone."""
+
+from collections.abc import Callable, Mapping
+
+from lakebed.sql.query import Expression
+from lakebed.sql.source import Source
+
+
+def inlined(
+    expression: Expression, values: Mapping[str, object], literal: Callable[[object], str]
+) -> str:
+    """`literal` writes a value as SQL."""
+    if not expression.parameters:
+        return expression.sql
+    pieces, at = [], 0
+    for token in Source(expression.sql).tokens:
+        if token.kind == "parameter":
+            name = expression.sql[token.start + 1 : token.end]
+            pieces += [expression.sql[at : token.start], literal(values[name])]
+            at = token.end
+    return "".join([*pieces, expression.sql[at:]])
