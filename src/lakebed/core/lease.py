@@ -9,10 +9,10 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from lakebed.meta import leases
 from lakebed.meta.store import Store
@@ -21,6 +21,7 @@ from lakebed.model.ids import TableId, Version
 
 AFTER_S = 5.0
 _log = logging.getLogger("lakebed.core")
+T = TypeVar("T")
 
 
 class LeaseKeeper:
@@ -93,3 +94,16 @@ class Leases:
         owner = f"{platform.node()}:{os.getpid()}"
         lease = leases.Lease(uuid.uuid4().hex, table_id, kind, version, prefix, owner)
         return LeaseKeeper(self._store, lease, ttl_s=self._ttl_s(), after_s=after_s)
+
+
+# Begins one read; None where nobody could take away what is read.
+Hold = Callable[[], AbstractContextManager[LeaseKeeper | None]]
+
+
+def leased(hold: Hold, items: Iterable[T]) -> Iterator[T]:
+    """The items, under a lease from the first one until the last is taken or nobody wants more."""
+    with hold() as keeper:
+        for item in items:
+            if keeper is not None:
+                keeper.touch()
+            yield item

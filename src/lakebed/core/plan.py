@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.ids import FileId, Version
+from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.vectors import Positions
 
@@ -20,3 +21,5 @@ class Plan:
     files: tuple[LiveFile, ...]
     pruned: int  # files left out because no row of theirs can match
     deleted: Mapping[FileId, Positions] = field(default_factory=dict)  # of files with a vector
+    # by id, for engines that leave out more files themselves
+    specs: Mapping[int, PartitionSpec] = field(default_factory=dict)

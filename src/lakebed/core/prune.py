@@ -4,9 +4,11 @@ Every leaf gives the outcomes that are possible in the file; doubt adds outcomes
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from lakebed.core.domains import Domain, domain_of, less
+from lakebed.core.plan import Plan
 from lakebed.model.expressions import (
     Always,
     And,
@@ -51,6 +53,18 @@ def must_match(
     if file.record_count == 0:
         return False
     return _outcomes(predicate, file, spec, schema) == Outcomes(True, False, False)
+
+
+def narrowed(plan: Plan, predicate: Predicate) -> Plan:
+    """The plan without the files in which the bound predicate is TRUE for no row."""
+    kept = tuple(
+        live
+        for live in plan.files
+        if might_match(predicate, live.file, plan.specs.get(live.file.spec_id), plan.schema)
+    )
+    deleted = {f.id: plan.deleted[f.id] for f in kept if f.id in plan.deleted}
+    pruned = plan.pruned + len(plan.files) - len(kept)
+    return replace(plan, files=kept, pruned=pruned, deleted=deleted)
 
 
 def _outcomes(
