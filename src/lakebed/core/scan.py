@@ -83,6 +83,7 @@ def make_plan(
         files=tuple(kept),
         pruned=len(live) - len(kept),
         deleted=positions(head, kept),
+        specs=specs,
     )
 
 
