@@ -115,6 +115,22 @@ class Alter(Generic[R]):
         texts = check_names("terms", terms)
         return self._step(lambda draft: draft.set_partitioning(texts), f"partition {texts}")
 
+    def add_partition_field(self, term: str) -> Self:
+        """One more term of the partitioning: new files are partitioned by it too."""
+        return self._step(lambda draft: draft.add_partition_field(term), f"partition + {term}")
+
+    def drop_partition_field(self, term: str) -> Self:
+        """One term less, by its text or by the name of its field."""
+        return self._step(lambda draft: draft.drop_partition_field(term), f"partition - {term}")
+
+    def set_table_comment(self, comment: str | None) -> Self:
+        """What the table is, for people; None takes it away."""
+        return self._step(lambda draft: draft.set_table_comment(comment), f"table {comment}")
+
+    def replace_columns(self, fields: tuple[Field, ...]) -> Self:
+        """Other columns for a table that the same transaction empties."""
+        return self._step(lambda draft: draft.replace_columns(fields), f"columns {fields}")
+
     def set_sort_order(self, terms: Sequence[str]) -> Self:
         """How new files are sorted, as in create_table; none: not at all."""
         texts = check_names("terms", terms)
@@ -126,8 +142,14 @@ class Alter(Generic[R]):
             lambda draft: draft.add_constraint(name, condition), f"check {name} {condition}"
         )
 
-    def drop_constraint(self, name: str) -> Self:
-        return self._step(lambda draft: draft.drop_constraint(name), f"no check {name}")
+    def drop_constraint(self, name: str, *, if_exists: bool = False) -> Self:
+        return self._step(
+            lambda draft: draft.drop_constraint(name, if_exists=if_exists), f"no check {name}"
+        )
+
+    @property
+    def has_steps(self) -> bool:
+        return bool(self._steps)
 
     def commit(self) -> R:
         self._draft.changes()

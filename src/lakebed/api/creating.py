@@ -124,6 +124,8 @@ def _fields(given: object) -> tuple[tuple[Field, ...], object | None]:
         return parse_schema(given), None
     if isinstance(given, pa.Schema):
         return fields_from_arrow(given), None
+    if isinstance(given, tuple) and given and all(isinstance(f, Field) for f in given):
+        return given, None
     if given is None:
         raise InvalidSchema("a table needs a schema", hint="give 'id long, name string' or data")
     batches = open_batches(given, schema=None)

@@ -1,24 +1,34 @@
 """A table's shape while it is changed: columns, key, partitioning, sort order, constraints."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.api.constraints import columns_of, parse_constraint
 from lakebed.api.defaults import to_default
 from lakebed.model import evolution
-from lakebed.model.changes import Change, SetConstraints, SetSchema, SetSortOrder, SetSpec
-from lakebed.model.errors import InvalidSchema, NoChanges, UnsupportedFeature
+from lakebed.model.changes import (
+    Change,
+    SetComment,
+    SetConstraints,
+    SetSchema,
+    SetSortOrder,
+    SetSpec,
+)
+from lakebed.model.errors import InvalidInput, InvalidSchema, NoChanges, UnsupportedFeature
 from lakebed.model.evolution import Place
 from lakebed.model.history import DELTA, TableState
 from lakebed.model.ids import FieldId, SchemaId
-from lakebed.model.names import check_column_name
+from lakebed.model.names import check_column_name, is_text
 from lakebed.model.partitioning import (
+    UNSORTED,
     PartitionSpec,
     SortOrder,
     evolve_sort_order,
     evolve_spec,
+    partition_terms,
 )
-from lakebed.model.schema import Schema, with_primary_key
+from lakebed.model.schema import Schema, assign_ids, with_primary_key
 from lakebed.model.types import Field, Type
 
 
@@ -57,6 +67,7 @@ class Draft:
         self._spec = state.spec
         self._sort_order = state.sort_order
         self._constraints = dict(state.constraints)
+        self._comment = state.comment
         # What was decided holds only if no row came in between.
         self.sees_all_rows = False
 
@@ -138,6 +149,41 @@ class Draft:
         specs = [*self._basis.specs, self._spec]
         self._spec = evolve_spec(texts, self._schema, specs)
 
+    def add_partition_field(self, term: str) -> None:
+        self.set_partitioning((*partition_terms(self._spec, self._schema), term))
+
+    def drop_partition_field(self, term: str) -> None:
+        """`term` is written as in create_table, or the name of a partition field."""
+        terms = partition_terms(self._spec, self._schema)
+        wanted = re.sub(r"\s+", "", term).casefold()
+        named = zip(terms, self._spec.fields, strict=True)
+        gone = {t for t, f in named if wanted in (t.replace(" ", "").casefold(), f.name.casefold())}
+        if not gone:
+            raise InvalidSchema(
+                f"the table is not partitioned by {term!r}",
+                hint=f"it is partitioned by: {', '.join(terms) or 'nothing'}",
+            )
+        self.set_partitioning(tuple(t for t in terms if t not in gone))
+
+    def set_table_comment(self, comment: str | None) -> None:
+        if comment is not None and not is_text(comment):
+            raise InvalidInput("comment is not plain text", hint="write what the table holds")
+        self._comment = comment
+
+    def replace_columns(self, fields: tuple[Field, ...]) -> None:
+        """Other columns for a table without rows: one of the same name and kind stays itself."""
+        self._spec = evolve_spec((), self._schema, [*self._basis.specs, self._spec])
+        self._sort_order, self._constraints = UNSORTED, {}
+        old = {f.name: f for f in self._schema.fields}
+        kept = {f.name: old[f.name] for f in fields if _is_same(old.get(f.name), f)}
+        new = tuple(f for f in fields if f.name not in kept)
+        placed, last = assign_ids(
+            new, last_column_id=self._last_column_id, taken=self._taken.get(0, frozenset())
+        )
+        self._last_column_id = last
+        by_name = {f.name: f for f in (*placed, *kept.values())}
+        self._schema = Schema(self._schema.id, tuple(by_name[f.name] for f in fields))
+
     def set_sort_order(self, texts: tuple[str, ...]) -> None:
         orders = [*self._basis.orders, self._sort_order]
         self._sort_order = evolve_sort_order(texts, self._schema, orders)
@@ -150,8 +196,10 @@ class Draft:
         self._constraints |= parse_constraint(name, text, self._schema)
         self.sees_all_rows = True
 
-    def drop_constraint(self, name: str) -> None:
+    def drop_constraint(self, name: str, *, if_exists: bool = False) -> None:
         if name not in self._constraints:
+            if if_exists:
+                return
             raise InvalidSchema(
                 f"there is no constraint {name!r}",
                 hint=f"there are: {', '.join(self._constraints) or 'none'}",
@@ -177,6 +225,8 @@ class Draft:
             found.append(SetSortOrder(self._sort_order))
         if self._constraints != state.constraints:
             found.append(SetConstraints(dict(self._constraints)))
+        if self._comment != state.comment:
+            found.append(SetComment(self._comment))
         if not found:
             raise NoChanges("the alteration changes nothing", hint="add a column before committing")
         return found
@@ -244,3 +294,13 @@ class Draft:
                         hint="choose another name for the column",
                         column=path[0],
                     )
+
+
+def _is_same(old: Field | None, new: Field) -> bool:
+    """May files that hold the old column be read as the new one, and the other way round?"""
+    return (
+        old is not None
+        and str(old.type) == str(new.type)
+        and old.required == new.required
+        and old.initial_default is None
+    )

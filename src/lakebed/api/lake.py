@@ -1,6 +1,7 @@
 """A lake: its namespaces, its tables, transactions over several of them, and how it is doing."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
 
@@ -8,17 +9,20 @@ from lakebed.api.creating import NewTable, shape_of, stage_table
 from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
+from lakebed.api.sql.result import Result
+from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
-from lakebed.api.transaction import Transaction, replay, warn
+from lakebed.api.transaction import Transaction, refuse_branch, replay, warn
 from lakebed.maintenance.check import Check
 from lakebed.maintenance.check import repair as repair_published
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound
 from lakebed.model.history import TableHead
-from lakebed.model.names import parse_namespace, parse_table_name
+from lakebed.model.names import parse_namespace, parse_table_name, parse_table_ref
 from lakebed.model.properties import check_removed, check_texts
 from lakebed.model.settings import find_setting, parse_setting
+from lakebed.model.views import View
 from lakebed.security.policy import Action, require
 
 _CLOSE_WAIT_S = 10.0
@@ -95,6 +99,7 @@ class Lake:
             partition_by, sort_by, primary_key, properties, formats, comment, constraints
         )
         checked = check_options(options)
+        refuse_branch(checked)
         table_name = parse_table_name(name)
         digest = digest_of("create", table_name, shape_of(schema), new)
         earlier = self._created(checked, digest)
@@ -126,8 +131,13 @@ class Lake:
         return self.table(next(iter(replay(self._parts, places, options.publish))))
 
     def table(self, name: str) -> Table:
+        """A handle; `ns.table@ref` is the table as a branch or tag has it."""
         self._may("read", name)
-        return Table(self._parts, self._parts.catalog.find(parse_table_name(name)))
+        wanted, ref = parse_table_ref(name)
+        head = self._parts.catalog.find(wanted)
+        if ref is not None:
+            self._parts.refs.find(head, ref)
+        return Table(self._parts, head, ref)
 
     def has_table(self, name: str) -> bool:
         self._may("read", name)
@@ -170,6 +180,40 @@ class Lake:
         for head in found:
             self._parts.catalog.purge_dropped(head)
         return sum(self._purge(head) for head in found)
+
+    def sql(
+        self,
+        text: str,
+        params: Parameters = None,
+        *,
+        allow_files: Sequence[str | Path] = (),
+        **options: Unpack[CommitOptions],
+    ) -> Result:
+        """Run SQL: `lake.sql("SELECT * FROM sales.orders WHERE id = ?", [5]).to_arrow()`.
+
+        Tables are read at one set of versions. Of several statements the answer is the last one's;
+        a transaction left open is rolled back. COPY may only touch files inside `allow_files`.
+        """
+        with self.sql_session(allow_files=allow_files) as session:
+            return session.sql(text, params, **options)
+
+    def sql_session(self, *, allow_files: Sequence[str | Path] = ()) -> SqlSession:
+        """Statements one after the other: USE and BEGIN hold until the session is closed."""
+        return SqlSession(self._parts, self, allow_files=allow_files)
+
+    def views(self, namespace: str | None = None) -> list[View]:
+        self._may("read", namespace or "*")
+        levels = None if namespace is None else parse_namespace(namespace)
+        return self._parts.views.list(levels)
+
+    def create_view(self, view: View, *, replace: bool = False) -> None:
+        """Keep a query under a name, to be read like a table in SQL."""
+        self._may("create", str(view.name))
+        self._parts.views.create(view, replace=replace)
+
+    def drop_view(self, name: str) -> None:
+        self._may("drop", name)
+        self._parts.views.drop(parse_table_name(name))
 
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
         """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""

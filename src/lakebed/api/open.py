@@ -317,7 +317,9 @@ def _wire(
     from lakebed.core.commit import Committer
     from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
+    from lakebed.core.refs import Refs
     from lakebed.core.scan import Planner
+    from lakebed.core.views import Views
     from lakebed.formats.delta.publish import DeltaPublisher
     from lakebed.formats.iceberg.publish import IcebergPublisher
     from lakebed.formats.publish import Drainer
@@ -346,6 +348,8 @@ def _wire(
             storage=storage,
             catalog=catalog,
             planner=Planner(store),
+            refs=Refs(store),
+            views=Views(store),
             committer=Committer(store, retries=int(settings.value("commit.retries"))),
             outbox=outbox,
             drainer=drainer,

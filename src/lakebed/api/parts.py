@@ -8,7 +8,9 @@ from lakebed.core.catalog import Catalog
 from lakebed.core.commit import Committer
 from lakebed.core.lease import Leases
 from lakebed.core.outbox import Outbox
+from lakebed.core.refs import Refs
 from lakebed.core.scan import Planner
+from lakebed.core.views import Views
 from lakebed.formats.publish import Drainer
 from lakebed.formats.worker import Worker
 from lakebed.security.policy import Principal
@@ -22,6 +24,8 @@ class Parts:
     storage: Storage
     catalog: Catalog
     planner: Planner
+    refs: Refs
+    views: Views
     committer: Committer
     outbox: Outbox
     drainer: Drainer

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
+from lakebed.api.engine import open_engine
 from lakebed.api.parts import Parts
 from lakebed.api.staging import PositionsById, Staged
 from lakebed.api.writing import write_rows
-from lakebed.engines import open_session
 from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.files import DataFile, LiveFile
@@ -23,7 +24,7 @@ from lakebed.rowops.policy import Policy
 from lakebed.rowops.source import Source
 from lakebed.rowops.target import Target
 from lakebed.rowops.update import update
-from lakebed.rowops.workbench import Workbench
+from lakebed.rowops.workbench import Prepare, Workbench
 from lakebed.sql.predicate import parse_known_part, parse_predicate
 
 
@@ -36,21 +37,23 @@ class RowChanger:
     staged: Staged
     visible: Callable[[], list[LiveFile]]
     specs: Callable[[], dict[int, PartitionSpec]]
+    prepare: Prepare | None = None  # makes relations that subqueries look at
+    alias: str | None = None  # what expressions call the table; its own name when None
 
     def delete(self, condition: Condition) -> RowCounts:
-        with open_bench(self.parts) as bench:
+        with open_bench(self.parts, self.prepare) as bench:
             change = delete(self.target("delete"), condition, bench)
         self.staged.change_rows(change, "delete")
         return change.counts
 
     def clear(self, condition: Condition) -> None:
         """Make room for rows that take the place of those that match."""
-        with open_bench(self.parts) as bench:
+        with open_bench(self.parts, self.prepare) as bench:
             self.staged.take_rows(delete(self.target("delete"), condition, bench))
 
     def refuse_unmatched(self, files: Sequence[DataFile], condition: Condition) -> None:
         """Files written for an overwrite may only hold rows that match its condition."""
-        with open_bench(self.parts) as bench:
+        with open_bench(self.parts, self.prepare) as bench:
             if count_unmatched(self.target("delete"), files, condition, bench):
                 raise SchemaMismatch(
                     "some rows do not match the condition of this overwrite",
@@ -63,7 +66,7 @@ class RowChanger:
         return change.counts
 
     def update(self, values: Mapping[str, str], condition: Condition | None) -> RowCounts:
-        with open_bench(self.parts) as bench:
+        with open_bench(self.parts, self.prepare) as bench:
             change = update(self.target("update"), values, condition, bench)
         self.staged.change_rows(change, "update")
         return change.counts
@@ -95,7 +98,7 @@ class RowChanger:
             return write_rows(parts, staged.head, staged.state, batches, lineage=lineage)
 
         return Target(
-            name=parse_table_name(self.name).name,
+            name=self.alias or parse_table_name(self.name).name,
             root=staged.head.location,
             version=staged.head.version,
             state=staged.state,
@@ -121,8 +124,8 @@ class RowChanger:
         )
 
 
-def open_bench(parts: Parts) -> Workbench:
-    return Workbench(lambda: open_session(parts.storage, memory_bytes=1 << 30, spill_folder=None))
+def open_bench(parts: Parts, prepare: Prepare | None = None) -> Workbench:
+    return Workbench(partial(open_engine, parts), prepare)
 
 
 def to_condition(where: object) -> Condition:

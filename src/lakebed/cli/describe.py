@@ -4,10 +4,9 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakebed.cli.output import count_of
-from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.partitioning import partition_terms, sort_terms
 from lakebed.model.schema import Schema
 from lakebed.model.single_values import to_json
-from lakebed.model.transforms import Transform
 from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Type
 
 if TYPE_CHECKING:
@@ -58,28 +57,6 @@ def _default(field: Field) -> object:
     if field.write_default is None or not isinstance(kind, Primitive | DecimalType | FixedType):
         return None
     return to_json(kind, field.write_default)
-
-
-def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:
-    return [_term(f.transform, _path(schema, f.source_id)) for f in spec.fields]
-
-
-def sort_terms(order: SortOrder, schema: Schema) -> list[str]:
-    return [
-        f"{_term(f.transform, _path(schema, f.source_id))} {'desc' if f.descending else 'asc'}"
-        f" nulls {'first' if f.nulls_first else 'last'}"
-        for f in order.fields
-    ]
-
-
-def _path(schema: Schema, field_id: int) -> str:
-    return ".".join(field.name for field in schema.path_of(field_id))
-
-
-def _term(transform: Transform, column: str) -> str:
-    if transform.name == "identity":
-        return column
-    return f"{transform.name}({f'{transform.width}, ' if transform.width else ''}{column})"
 
 
 def commit_record(commit: "Commit") -> Record:

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 
 from lakebed.core.crash import crash_point
 from lakebed.core.lines import commit_at_time, find_commit
-from lakebed.core.naming import ensure_namespace, free_locations
-from lakebed.meta import commits, lakes, namespaces, outbox, tables
+from lakebed.core.naming import ensure_namespace, free_locations, refuse_view
+from lakebed.core.refs import branch_of
+from lakebed.meta import commits, lakes, namespaces, outbox, tables, views
 from lakebed.meta.store import Store, Tx
 from lakebed.model.errors import (
     InvalidInput,
@@ -19,11 +20,12 @@ from lakebed.model.errors import (
     TableNotFound,
     VersionNotFound,
 )
-from lakebed.model.history import CommitRecord, TableHead, TableState
-from lakebed.model.ids import StateId, TableId, Version
+from lakebed.model.history import MAIN, CommitRecord, TableHead, TableState
+from lakebed.model.ids import MAIN_LINE, StateId, TableId, Version
 from lakebed.model.names import TableName
 
 PURGE = ("-", "purge")
+_SKEW_MS = 60_000  # the clocks of a caller and of the database may differ by so much
 
 
 class Catalog:
@@ -84,6 +86,10 @@ class Catalog:
                     hint="drop its tables and namespaces first",
                     namespace=name,
                 )
+            if views.list_views(tx, name):
+                raise NamespaceNotEmpty(
+                    f"namespace {name} holds views", hint="drop them first", namespace=name
+                )
             if namespaces.has_tables(tx, namespace_id):
                 raise NamespaceNotEmpty(
                     f"namespace {name} holds dropped tables whose files are kept",
@@ -96,16 +102,19 @@ class Catalog:
         with self._store.read() as tx:
             return find_table(tx, name)
 
-    def find_beside(self, name: TableName, seen: Sequence[tuple[TableId, Version]]) -> TableHead:
-        """The table as it was when those versions were the newest ones of their tables."""
+    def find_beside(
+        self, name: TableName, seen: Sequence[TableHead], branch: str = MAIN
+    ) -> TableHead:
+        """A branch as it was when those heads were the newest ones of their tables."""
         with self._store.read() as tx:
-            head = find_table(tx, name)
-            later = [commits.get_commit(tx, t, Version(v + 1)) for t, v in seen]
+            head = branch_of(tx, find_table(tx, name), branch)
+            later = [commits.get_commit(tx, s.id, Version(s.version + 1), s.line) for s in seen]
             moved = [commit.time_ms for commit in later if commit is not None]
             if not moved or head.time_ms < min(moved):
                 return head
             then = _commit_at(tx, head, min(moved) - 1)
-            return replace(head, version=then.version, time_ms=then.time_ms, state_id=then.state_id)
+            state_id = then.state_id if head.line == MAIN_LINE else head.state_id
+            return replace(head, version=then.version, time_ms=then.time_ms, state_id=state_id)
 
     def get(self, table_id: TableId, name: str) -> TableHead:
         """By id, so that a handle survives a rename; `name` is for the error only."""
@@ -154,6 +163,7 @@ class Catalog:
             namespace_id = ensure_namespace(tx, new.namespace)
             if old != new and tables.find_table(tx, new) is not None:
                 raise TableExists(f"table {new} exists already", hint="choose another name")
+            refuse_view(tx, new)
             tables.rename_table(tx, head.id, namespace_id, new.name)
 
     def drop(self, name: TableName, *, purge: bool) -> TableHead:
@@ -229,6 +239,12 @@ def _commit_at(tx: Tx, head: TableHead, time_ms: int) -> CommitRecord:
         raise VersionNotFound(
             f"table {head.name} did not exist yet at that time",
             hint=f"its first commit was made at {_shown_time(first.time_ms if first else 0)}",
+            table=str(head.name),
+        )
+    if time_ms > max(head.time_ms, tx.now_ms() + _SKEW_MS):
+        raise VersionNotFound(
+            f"{_shown_time(time_ms)} is still to come: nobody knows what {head.name} will be",
+            hint=f"its newest version is {head.version}, made at {_shown_time(head.time_ms)}",
             table=str(head.name),
         )
     return found

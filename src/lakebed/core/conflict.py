@@ -8,6 +8,7 @@ from lakebed.model.changes import (
     AppendFiles,
     DeleteRows,
     RemoveFiles,
+    SetComment,
     SetConstraints,
     SetFormats,
     SetProperties,
@@ -24,7 +25,9 @@ from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema, files_fit
 from lakebed.model.vectors import Positions
 
-_METADATA = SetSchema | SetSpec | SetSortOrder | SetConstraints | SetProperties | SetFormats
+_METADATA = (
+    SetSchema | SetSpec | SetSortOrder | SetConstraints | SetProperties | SetComment | SetFormats
+)
 
 
 @dataclass(frozen=True, slots=True)

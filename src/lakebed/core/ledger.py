@@ -147,6 +147,18 @@ class Ledger:
         with self._store.read() as tx:
             return commits.newest_commits(tx, self.table_id, limit, line)
 
+    def commits_until(self, version: Version, line: Line, limit: int) -> list[CommitRecord]:
+        """The newest ones of a line up to a version, newest first; before its fork its parent's."""
+        found: list[CommitRecord] = []
+        with self._store.read() as tx:
+            while True:
+                wanted = limit - len(found)
+                found += commits.newest_commits(tx, self.table_id, wanted, line, up_to=version)
+                if line == MAIN_LINE or len(found) == limit:
+                    return found
+                record = lines.get_line(tx, self.table_id, line)
+                version, line = min(version, record.fork_version), record.parent_line
+
     def files_at(self, version: Version, line: Line = MAIN_LINE) -> list[LiveFile]:
         with self._store.read() as tx:
             typing = typing_of(tx, self.table_id)
@@ -200,6 +212,11 @@ class Ledger:
         """(application, number, time in ms) in force at a version."""
         with self._store.read() as tx:
             return attachments.app_transactions_at(tx, self.table_id, version)
+
+    def snapshots(self) -> list[Snapshot]:
+        """All there are, of every line, oldest first."""
+        with self._store.read() as tx:
+            return commits.list_snapshots(tx, self.table_id)
 
     def published_snapshots(self, *, up_to: Version, limit: int) -> list[Snapshot]:
         """The newest snapshots that have a manifest list, newest first."""

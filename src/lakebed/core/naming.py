@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from lakebed.meta import namespaces, tables
+from lakebed.meta import namespaces, tables, views
 from lakebed.meta.store import Tx
 from lakebed.model.changes import CreateTable
 from lakebed.model.errors import CommitConflict, InvalidName, NamespaceNotFound, TableExists
@@ -57,6 +57,11 @@ def ensure_namespace(tx: Tx, levels: tuple[str, ...]) -> int:
     return namespace_id
 
 
+def refuse_view(tx: Tx, name: TableName) -> None:
+    if views.find_view(tx, name) is not None:
+        raise TableExists(f"there is a view {name}", hint="choose another name", table=str(name))
+
+
 def place_table(tx: Tx, create: CreateTable) -> TableHead:
     """The row of a new table, before its first version."""
     namespace_id = ensure_namespace(tx, create.name.namespace)
@@ -66,6 +71,7 @@ def place_table(tx: Tx, create: CreateTable) -> TableHead:
             hint="choose another name, or open it with lake.table()",
             table=str(create.name),
         )
+    refuse_view(tx, create.name)
     if tables.location_taken(tx, create.location):
         raise CommitConflict(
             f"the folder {create.location} was taken by another table meanwhile",

@@ -7,11 +7,11 @@ from lakebed.core.crash import crash_point
 from lakebed.core.ledger import typing_of
 from lakebed.core.lines import find_commit, on_line
 from lakebed.core.tally import tally
-from lakebed.meta import files, lines, outbox, refs, tables
+from lakebed.meta import commits, files, lines, outbox, refs, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.errors import InvalidName, RefExists, RefNotFound
 from lakebed.model.history import BRANCH, ICEBERG, MAIN, TAG, Ref, TableHead
-from lakebed.model.ids import MAIN_LINE, Version
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, Version
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}")
 
@@ -44,17 +44,45 @@ class Refs:
         with self._store.read() as tx:
             return _as_now(tx, head, _find(tx, head, name))
 
+    def at(self, head: TableHead, name: str) -> tuple[TableHead, Version]:
+        """The line and version that a name stands for."""
+        ref = self.find(head, name)
+        with self._store.read() as tx:
+            line = head if ref.line == MAIN_LINE else on_line(tx, head, ref.line)
+        return line, ref.version
+
+    def at_snapshot(self, head: TableHead, snapshot_id: int) -> tuple[TableHead, Version] | None:
+        """The line and version of a snapshot, if the table has it."""
+        with self._store.read() as tx:
+            snapshot = commits.get_snapshot(tx, head.id, SnapshotId(snapshot_id))
+            if snapshot is None:
+                return None
+            line = head if snapshot.line == MAIN_LINE else on_line(tx, head, snapshot.line)
+        return line, snapshot.version
+
     def on_branch(self, head: TableHead, name: str) -> TableHead:
         """The table as a branch has it: what a write to the branch is based on."""
+        with self._store.read() as tx:
+            return branch_of(tx, head, name)
+
+    def on_ref(self, head: TableHead, name: str) -> TableHead:
+        """The table as a branch or a tag has it: what a read of it shows."""
         if name == MAIN:
             return head
         with self._store.read() as tx:
             ref = _find(tx, head, name)
-            if ref.kind != BRANCH:
-                raise InvalidName(
-                    f"{name} of {head.name} is a tag", hint="write to a branch; tags never move"
-                )
-            return on_line(tx, head, ref.line)
+            line = head if ref.line == MAIN_LINE else on_line(tx, head, ref.line)
+            if ref.kind == BRANCH:
+                return line
+            commit = find_commit(tx, head.id, ref.version, ref.line)
+            assert commit is not None, (head.name, name)
+            return replace(_at(tx, line, ref.version), line=ref.line, state_id=commit.state_id)
+
+    def names(self, head: TableHead) -> dict[Line, str]:
+        """The branches that lines are of; a line whose branch was dropped has no name."""
+        with self._store.read() as tx:
+            found = refs.list_refs(tx, head.id)
+        return {MAIN_LINE: MAIN} | {ref.line: ref.name for ref in found if ref.kind == BRANCH}
 
     def create(
         self, head: TableHead, name: str, kind: str, version: Version, retention: Retention
@@ -111,6 +139,18 @@ class Refs:
             refs.put_ref(tx, head.id, ref)
             _announce(tx, head)
         return ref
+
+
+def branch_of(tx: Tx, head: TableHead, name: str) -> TableHead:
+    """`head` is main's."""
+    if name == MAIN:
+        return head
+    ref = _find(tx, head, name)
+    if ref.kind != BRANCH:
+        raise InvalidName(
+            f"{name} of {head.name} is a tag", hint="write to a branch; tags never move"
+        )
+    return on_line(tx, head, ref.line)
 
 
 def _check_name(name: str) -> None:

@@ -7,7 +7,7 @@ from lakebed.core.lines import find_commit
 from lakebed.core.plan import Plan
 from lakebed.core.prune import might_match, must_match
 from lakebed.meta import files, tables, vectors
-from lakebed.meta.store import Store
+from lakebed.meta.store import Store, Tx
 from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import TRUE, And, Column, Compare, IsNull, Or, Predicate
@@ -29,15 +29,17 @@ class Planner:
     def look(self, head: TableHead, version: Version) -> tuple[TableState, list[LiveFile]]:
         """A version's state and every file visible at it."""
         with self._store.read() as tx:
-            commit = find_commit(tx, head.id, version, head.line)
-            assert commit is not None, (head.name, version)
-            state = tables.get_state(tx, head.id, commit.state_id)
+            state = _state_at(tx, head, version)
             typing = typing_of(tx, head.id)
             if version == head.version and head.line == MAIN_LINE:
                 current = tables.get_table(tx, head.id)
                 if current is not None and current.version == version:
                     return state, files.live_files(tx, head.id, typing)
             return state, files.files_at(tx, head.id, version, typing, head.line)
+
+    def state(self, head: TableHead, version: Version) -> TableState:
+        with self._store.read() as tx:
+            return _state_at(tx, head, version)
 
     def positions(self, head: TableHead, live: Sequence[LiveFile]) -> dict[FileId, Positions]:
         """The rows that are gone, of those files that have lost some."""
@@ -51,6 +53,14 @@ class Planner:
     def specs(self, head: TableHead) -> dict[int, PartitionSpec]:
         with self._store.read() as tx:
             return {s.id: s for s in tables.list_specs(tx, head.id)}
+
+
+def _state_at(tx: Tx, head: TableHead, version: Version) -> TableState:
+    commit = find_commit(tx, head.id, version, head.line)
+    assert commit is not None, (head.name, version)
+    # A branch shows the rows it has in the schema that the table has now.
+    newest = head.line != MAIN_LINE and version == head.version
+    return tables.get_state(tx, head.id, head.state_id if newest else commit.state_id)
 
 
 # Gives the rows that are gone of some files: asked for those that are read, and no others.
@@ -78,8 +88,36 @@ def make_plan(
         root=head.location,
         version=version,
         schema=schema,
-        columns=_columns(schema, columns),
+        columns=chosen_columns(schema, columns),
         predicate=bound,
+        files=tuple(kept),
+        pruned=len(live) - len(kept),
+        deleted=positions(head, kept),
+        specs=specs,
+    )
+
+
+def pruned_plan(
+    head: TableHead,
+    version: Version,
+    schema: Schema,
+    *,
+    live: Sequence[LiveFile],
+    specs: dict[int, PartitionSpec],
+    where: Predicate,
+    positions: PositionsOf,
+) -> Plan:
+    """For an engine that applies its own condition: every row of the files where one can match.
+
+    `where` is bound, and may be less than the condition.
+    """
+    kept = [f for f in live if might_match(where, f.file, specs.get(f.file.spec_id), schema)]
+    return Plan(
+        root=head.location,
+        version=version,
+        schema=schema,
+        columns=chosen_columns(schema, None),
+        predicate=None,
         files=tuple(kept),
         pruned=len(live) - len(kept),
         deleted=positions(head, kept),
@@ -122,7 +160,7 @@ def _equals(field: Field, schema: Schema, value: Stored | None) -> Predicate:
     return IsNull(column) if value is None else Compare(column, "=", value)
 
 
-def _columns(schema: Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def chosen_columns(schema: Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
     if wanted is None:
         return tuple(f.name for f in schema.fields)
     found = []

@@ -14,6 +14,7 @@ from lakebed.model.changes import (
     RemoveFiles,
     Republish,
     Restore,
+    SetComment,
     SetConstraints,
     SetFormats,
     SetProperties,
@@ -69,44 +70,49 @@ def next_state(state: TableState, changes: Iterable[Change]) -> TableState:
     """The state after the changes; the same object when they leave it as it is."""
     after = state
     for change in changes:
-        match change:
-            case SetSchema(schema, last_column_id):
-                _refuse_upgrade(after, schema)
-                after = replace(
-                    after,
-                    schema=schema,
-                    last_column_id=last_column_id,
-                    delta_mapping=after.delta_mapping or schema.needs_column_mapping,
-                    delta_partitioned=after.delta_partitioned
-                    and _shows_partitions(schema, after.spec),
-                    iceberg_version=3 if schema.needs_iceberg_v3 else after.iceberg_version,
-                )
-            case SetSpec(spec, last_partition_id):
-                after = replace(
-                    after,
-                    spec=spec,
-                    last_partition_id=last_partition_id,
-                    # Delta has one way to partition all files, and these are of two specs now.
-                    delta_partitioned=after.delta_partitioned and spec == after.spec,
-                )
-            case SetSortOrder(sort_order):
-                after = replace(after, sort_order=sort_order)
-            case SetConstraints(constraints):
-                after = replace(after, constraints=dict(constraints))
-            case SetProperties(changed, removed):
-                kept = {k: v for k, v in after.properties.items() if k not in removed}
-                after = replace(after, properties={**kept, **changed})
-            case SetFormats(formats):
-                after = replace(after, formats=formats)
-            case AppendFiles(files, _, deleted):
-                after = _with_files(_with_vectors(after, deleted), files)
-            case DeleteRows(positions):
-                after = _with_vectors(after, positions)
-            case CreateTable() | RemoveFiles() | Republish() | Restore() | FastForward():
-                pass
+        after = _after(after, change)
     if after == state:
         return state
     return _checked(replace(after, id=StateId(state.id + 1)))
+
+
+def _after(state: TableState, change: Change) -> TableState:
+    match change:
+        case SetSchema(schema, last_column_id):
+            _refuse_upgrade(state, schema)
+            return replace(
+                state,
+                schema=schema,
+                last_column_id=last_column_id,
+                delta_mapping=state.delta_mapping or schema.needs_column_mapping,
+                delta_partitioned=state.delta_partitioned and _shows_partitions(schema, state.spec),
+                iceberg_version=3 if schema.needs_iceberg_v3 else state.iceberg_version,
+            )
+        case SetSpec(spec, last_partition_id):
+            return replace(
+                state,
+                spec=spec,
+                last_partition_id=last_partition_id,
+                # Delta has one way to partition all files, and these are of two specs now.
+                delta_partitioned=state.delta_partitioned and spec == state.spec,
+            )
+        case SetSortOrder(sort_order):
+            return replace(state, sort_order=sort_order)
+        case SetConstraints(constraints):
+            return replace(state, constraints=dict(constraints))
+        case SetProperties(changed, removed):
+            kept = {k: v for k, v in state.properties.items() if k not in removed}
+            return replace(state, properties={**kept, **changed})
+        case SetComment(comment):
+            return replace(state, comment=comment)
+        case SetFormats(formats):
+            return replace(state, formats=formats)
+        case AppendFiles(files, _, deleted):
+            return _with_files(_with_vectors(state, deleted), files)
+        case DeleteRows(positions):
+            return _with_vectors(state, positions)
+        case CreateTable() | RemoveFiles() | Republish() | Restore() | FastForward():
+            return state
 
 
 def _refuse_upgrade(state: TableState, schema: Schema) -> None:

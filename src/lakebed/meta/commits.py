@@ -64,11 +64,11 @@ def commits_after(
 
 
 def newest_commits(
-    tx: Tx, table_id: TableId, limit: int, line: Line = MAIN_LINE
+    tx: Tx, table_id: TableId, limit: int, line: Line = MAIN_LINE, *, up_to: int = 2**62
 ) -> list[CommitRecord]:
     rows = tx.all(
-        _COMMIT + " WHERE table_id = ? AND line = ? ORDER BY version DESC LIMIT ?",
-        (table_id, line, limit),
+        _COMMIT + " WHERE table_id = ? AND line = ? AND version <= ? ORDER BY version DESC LIMIT ?",
+        (table_id, line, up_to, limit),
     )
     return [_commit(r) for r in rows]
 
@@ -153,6 +153,11 @@ def published_snapshots(tx: Tx, table_id: TableId, *, up_to: Version, limit: int
 def get_snapshot(tx: Tx, table_id: TableId, snapshot_id: SnapshotId) -> Snapshot | None:
     row = tx.one(_SNAPSHOT + " WHERE table_id = ? AND snapshot_id = ?", (table_id, snapshot_id))
     return _snapshot(row) if row else None
+
+
+def list_snapshots(tx: Tx, table_id: TableId) -> list[Snapshot]:
+    rows = tx.all(_SNAPSHOT + " WHERE table_id = ? ORDER BY sequence_number", (table_id,))
+    return [_snapshot(r) for r in rows]
 
 
 def record_manifest_list(tx: Tx, table_id: TableId, snapshot_id: SnapshotId, path: str) -> None:

@@ -101,6 +101,13 @@ class SetProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class SetComment:
+    """What the table is, for people; None takes it away."""
+
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SetFormats:
     formats: tuple[str, ...]
 
@@ -124,6 +131,7 @@ Change = (
     | SetSortOrder
     | SetConstraints
     | SetProperties
+    | SetComment
     | SetFormats
     | Republish
 )
@@ -149,6 +157,7 @@ class UnchangedSince:
 
     table_id: TableId
     version: Version
+    line: Line = MAIN_LINE
 
 
 Requirement = UnchangedSince

@@ -158,6 +158,29 @@ def _transform_name(name: str) -> str:
     return singular
 
 
+def partition_terms(spec: PartitionSpec, schema: Schema) -> list[str]:
+    """The texts that `parse_spec` reads."""
+    return [_term_text(f.transform, _path(schema, f.source_id)) for f in spec.fields]
+
+
+def sort_terms(order: SortOrder, schema: Schema) -> list[str]:
+    return [
+        f"{_term_text(f.transform, _path(schema, f.source_id))} {'desc' if f.descending else 'asc'}"
+        f" nulls {'first' if f.nulls_first else 'last'}"
+        for f in order.fields
+    ]
+
+
+def _path(schema: Schema, field_id: int) -> str:
+    return ".".join(field.name for field in schema.path_of(field_id))
+
+
+def _term_text(transform: Transform, column: str) -> str:
+    if transform.name == "identity":
+        return column
+    return f"{transform.name}({f'{transform.width}, ' if transform.width else ''}{column})"
+
+
 def spec_to_record(spec: PartitionSpec) -> dict[str, Any]:
     fields = [[f.id, f.name, f.source_id, f.transform.name, f.transform.width] for f in spec.fields]
     return {"id": spec.id, "fields": fields}

@@ -15,9 +15,12 @@ class Condition:
     text: str
     predicate: Predicate | None
     is_exact: bool
+    is_bound: bool = False  # to the schema that it will be used with
 
     def bound(self, schema: Schema) -> Predicate | None:
         """What leaves files out. Of a text for the engine, as much as the schema can answer."""
+        if self.is_bound:
+            return self.predicate
         if self.predicate is None or self.is_exact:
             return None if self.predicate is None else bind(self.predicate, schema)
         parts = self.predicate.operands if isinstance(self.predicate, And) else (self.predicate,)

@@ -22,6 +22,18 @@ def value_to_sql(name: str, value: object) -> str:
     return sql
 
 
+def literal(value: object) -> str:
+    """A value of Python as SQL; text is text."""
+    if isinstance(value, str):
+        return text_literal(value)
+    sql = _sql(value)
+    if sql is None:
+        raise InvalidInput(
+            f"SQL has no literal for {value!r}", hint="give a number, text, a date or the like"
+        )
+    return sql
+
+
 def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 

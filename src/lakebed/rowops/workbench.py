@@ -16,7 +16,8 @@ from lakebed.rowops.literal import text_literal
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
 
-_LEAD, _TAIL = "SELECT (\n", "\n)"
+Prepare = Callable[["Session"], None]
+_LEAD = "SELECT\n"
 _NOT_HERE = {
     "SUBQUERY": "a subquery",
     "PARAMETER": "a parameter",
@@ -48,11 +49,11 @@ class Workbench:
     def __init__(
         self,
         open_session: "Callable[[], Session]",
-        relations: Mapping[str, Plan | pa.Table] | None = None,
+        prepare: "Prepare | None" = None,
     ) -> None:
-        """`relations` are other tables that expressions may look at, by subqueries."""
+        """`prepare` makes other relations that expressions may look at, by subqueries."""
         self._open = open_session
-        self._relations = relations or {}
+        self._prepare = prepare
         self._session: Session | None = None
         self._made = 0
 
@@ -72,11 +73,8 @@ class Workbench:
     def session(self) -> "Session":
         if self._session is None:
             self._session = self._open().__enter__()
-            for name, rows in self._relations.items():
-                if isinstance(rows, Plan):
-                    self._session.bind_plan(name, rows)
-                else:
-                    self._session.bind_rows(name, rows)
+            if self._prepare is not None:
+                self._prepare(self._session)
         return self._session
 
     def name(self, what: str) -> str:
@@ -116,18 +114,17 @@ class Workbench:
         """`text` if it is one expression; `what` names it in errors."""
         if not isinstance(text, str) or not is_text(text) or not text.strip():
             raise InvalidExpression(f"{what} is no SQL text: {text!r}", hint="write an expression")
-        answer = self.row(
-            f"SELECT json_serialize_sql({text_literal(_LEAD + text + _TAIL)}) AS tree"
-        )
-        assert answer is not None
-        tree = orjson.loads(answer["tree"])
-        if tree["error"]:
-            raise _unreadable(text, what, tree)
-        node = _only(tree["statements"], text, what)
+        for sql in (f"{_LEAD}{text}\n", f"SELECT (\n{text}\n)"):  # alone, and as it is used
+            answer = self.row(f"SELECT json_serialize_sql({text_literal(sql)}) AS tree")
+            assert answer is not None
+            tree = orjson.loads(answer["tree"])
+            if tree["error"]:
+                raise _unreadable(text, what, tree)
+            node = _only(tree["statements"], text, what)
         nodes = list(_nodes(node))
         for part in nodes:
             refused = _NOT_HERE.get(str(part.get("class")))
-            if refused and not (refused == "a subquery" and self._relations):
+            if refused and not (refused == "a subquery" and self._prepare):
                 raise InvalidExpression(
                     f"{what} has {refused}, which cannot stand here: {text.strip()[:200]}",
                     hint="use the columns of the table, literals and functions of one row",

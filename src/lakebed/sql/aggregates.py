@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 from lakebed.sql.query import Select
 
 _PARTS = {"expressions", "from_", "kind"}
-_FUNCTIONS = {exp.Min: "min", exp.Max: "max"}
+_FUNCTIONS: dict[type, str] = {exp.Min: "min", exp.Max: "max"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from lakebed.model.errors import SqlUnsupported
 from lakebed.sql.query import Expression
 from lakebed.sql.source import Source
 
@@ -19,3 +20,14 @@ def inlined(
             pieces += [expression.sql[at : token.start], literal(values[name])]
             at = token.end
     return "".join([*pieces, expression.sql[at:]])
+
+
+def condition_text(condition: Expression) -> str:
+    """The text of a condition that is kept with a table: it can depend on its rows alone."""
+    if condition.tables or condition.parameters:
+        raise SqlUnsupported(
+            "a constraint cannot have subqueries or parameters",
+            hint="use the columns of the table and literals",
+            line=condition.span.line,
+        )
+    return condition.sql

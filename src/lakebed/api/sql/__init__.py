@@ -1,0 +1,1 @@
+"""SQL statements run against a lake: queries by the engine, everything else by the API."""

@@ -1,0 +1,63 @@
+"""What the statements of a session share: the lake, the namespace in use, an open transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakebed.api.options import CommitOptions
+from lakebed.api.parts import Parts
+from lakebed.api.sql.host import Host
+from lakebed.api.table import Table
+from lakebed.api.transaction import Transaction
+from lakebed.api.txtable import TransactionTable
+from lakebed.model.errors import SqlUnsupported, TableNotFound
+from lakebed.model.names import TableName
+from lakebed.sql.statements import Target
+
+Values = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Context:
+    parts: Parts
+    lake: Host
+    allow_files: Sequence[Path] = ()
+    namespace: tuple[str, ...] = ()
+    transaction: Transaction | None = None
+    options: CommitOptions = field(default_factory=CommitOptions)
+
+    def full(self, name: TableName) -> TableName:
+        """The name with the namespace in use, when it has none of its own."""
+        if name.namespace:
+            return name
+        if not self.namespace:
+            raise TableNotFound(
+                f"{name.name} has no namespace",
+                hint=f"write namespace.{name.name}, or choose one first: USE namespace",
+                table=name.name,
+            )
+        return TableName(self.namespace, name.name)
+
+    def text(self, name: TableName) -> str:
+        return str(self.full(name))
+
+    def staged(self, target: Target) -> TransactionTable:
+        """The table of a statement in the open transaction."""
+        assert self.transaction is not None
+        name = self.text(target.name)
+        return self.transaction.table(f"{name}@{target.branch}" if target.branch else name)
+
+    def table(self, target: Target) -> tuple[Table, CommitOptions]:
+        """The table of a statement that commits by itself, and how."""
+        options = self.options
+        if target.branch is not None:
+            options = CommitOptions(**{**options, "branch": target.branch})
+        return self.lake.table(self.text(target.name)), options
+
+    def outside(self, what: str) -> None:
+        """Refuse a statement that no transaction can take back."""
+        if self.transaction is not None:
+            raise SqlUnsupported(
+                f"{what} cannot be part of a transaction",
+                hint="COMMIT or ROLLBACK first; it takes effect at once",
+            )

@@ -1,0 +1,266 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: each is one commit, or part of the transaction."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
+
+import pyarrow as pa
+
+from lakebed.api.merge import Clauses
+from lakebed.api.sql.assigning import fitted_rows
+from lakebed.api.sql.context import Context, Values
+from lakebed.api.sql.relations import Relations, bind
+from lakebed.api.sql.result import Result
+from lakebed.api.sql.select import rows_of
+from lakebed.api.txtable import TransactionTable
+from lakebed.engines.arrow.types import arrow_type
+from lakebed.model.binding import bind as bind_predicate
+from lakebed.model.counts import RowCounts
+from lakebed.model.errors import InvalidExpression, SqlUnsupported
+from lakebed.model.expressions import columns
+from lakebed.model.history import Commit
+from lakebed.model.schema import Schema
+from lakebed.rowops.clause import Clause, When
+from lakebed.rowops.condition import Condition
+from lakebed.rowops.literal import literal
+from lakebed.rowops.workbench import Prepare, quoted
+from lakebed.sql.inline import inlined
+from lakebed.sql.predicate import parse_predicate
+from lakebed.sql.query import Expression, Reference
+from lakebed.sql.statements import (
+    Assignment,
+    Delete,
+    Insert,
+    Merge,
+    MergeClause,
+    Target,
+    Truncate,
+    Update,
+)
+from lakebed.sql.where import where_of
+
+_WHEN = {
+    "matched": When.MATCHED,
+    "not_matched": When.NOT_MATCHED,
+    "not_matched_by_source": When.BY_SOURCE,
+}
+
+
+def run_insert(context: Context, statement: Insert, values: Values) -> Result:
+    rows, stack = rows_of(context, statement.source, values)
+    with stack:
+        if context.transaction is not None:
+            table = context.staged(statement.target)
+            fitted = fitted_rows(rows, table.schema, statement)
+            if statement.overwrite:
+                table.overwrite(fitted, **_overwriting(statement, values))
+            else:
+                table.append(fitted)
+            return told("insert", None)
+        stored, options = context.table(statement.target)
+        fitted = fitted_rows(rows, stored.schema, statement)
+        if statement.overwrite:
+            commit = stored.overwrite(fitted, **_overwriting(statement, values), **options)
+        else:
+            commit = stored.append(fitted, **options)
+    return committed(commit)
+
+
+class _Room(TypedDict, total=False):
+    """Which rows an overwrite replaces, as `overwrite` takes it."""
+
+    where: str
+    partitions: bool
+
+
+def _overwriting(statement: Insert, values: Values) -> _Room:
+    """Which rows make room: named partitions, those of a condition, or all."""
+    if statement.replace_where is not None:
+        return {"where": _text(statement.replace_where, values)}
+    fixed = [p for p in statement.partition if p.value is not None]
+    if len(fixed) < len(statement.partition):
+        return {"partitions": True}
+    if not fixed:
+        return {}
+    told = [f"{quoted(p.column)} = {_text(p.value, values)}" for p in fixed if p.value is not None]
+    return {"where": " AND ".join(told)}
+
+
+def run_delete(context: Context, statement: Delete, values: Values) -> Result:
+    tables = _tables(statement.where, statement.source)
+    where = "TRUE" if statement.where is None else _text(statement.where, values)
+    if statement.source is not None:
+        where = f"EXISTS (SELECT 1 FROM {_text(statement.source, values)} WHERE {where})"
+
+    def stage(table: TransactionTable) -> RowCounts:
+        prepare = _prepare(context, values, tables, table)
+        condition = _condition(where, statement.target, table.schema, values)
+        return table.rows(prepare, statement.target.alias).delete(condition)
+
+    return _change(context, statement, "delete", stage, (where, tables, values))
+
+
+def run_update(context: Context, statement: Update, values: Values) -> Result:
+    if statement.source is not None:
+        raise SqlUnsupported(
+            "UPDATE … FROM is not supported",
+            hint="use MERGE INTO … USING … WHEN MATCHED THEN UPDATE: it says what several matches"
+            " of one row do",
+        )
+    tables = _tables(statement.where, *(a.value for a in statement.assignments))
+    where = "TRUE" if statement.where is None else _text(statement.where, values)
+
+    def stage(table: TransactionTable) -> RowCounts:
+        assigned = _assigned(statement.assignments, table.schema, values)
+        condition = _condition(where, statement.target, table.schema, values)
+        prepare = _prepare(context, values, tables, table)
+        return table.rows(prepare, statement.target.alias).update(assigned, condition)
+
+    request = (where, [(a.path, a.value and a.value.sql) for a in statement.assignments], values)
+    return _change(context, statement, "update", stage, request)
+
+
+def run_truncate(context: Context, statement: Truncate, values: Values) -> Result:
+    return _change(context, statement, "truncate", lambda table: table.truncate(), (values,))
+
+
+def run_merge(context: Context, statement: Merge, values: Values) -> Result:
+    if _tables(statement.on, *_expressions(statement.clauses)):
+        raise SqlUnsupported(
+            "the conditions and values of MERGE cannot have subqueries",
+            hint="put them into the source: USING (SELECT …)",
+        )
+    names = {"target_alias": statement.target.alias, "source_alias": statement.source_alias}
+    on = _text(statement.on, values)
+    rows, stack = rows_of(context, statement.source, values)
+    with stack:
+        if context.transaction is not None:
+            table = context.staged(statement.target)
+            clauses = _clauses(statement.clauses, table.schema, values)
+            return told("merge", table.merge(rows, on, **names).having(clauses).execute())
+        stored, options = context.table(statement.target)
+        clauses = _clauses(statement.clauses, stored.schema, values)
+        return committed(stored.merge(rows, on, **names).having(clauses).execute(**options))
+
+
+def _clauses(given: Sequence[MergeClause], schema: Schema, values: Values) -> Clauses:
+    """Clauses that do nothing keep rows from those behind them, as their order says."""
+    made: list[Clause] = []
+    passed: dict[str, list[str]] = {}
+    for clause in given:
+        own = None if clause.condition is None else _text(clause.condition, values)
+        if clause.action == "nothing":
+            passed.setdefault(clause.kind, []).append(f"({own or 'TRUE'}) IS NOT TRUE")
+            continue
+        said = [*passed.get(clause.kind, ()), *([f"({own})"] if own is not None else [])]
+        action = clause.action.removesuffix("_all")
+        assigned = None
+        if not clause.action.endswith("_all") and action != "delete":
+            assigned = _clause_values(clause, schema, values)
+        condition = " AND ".join(said) if said else None
+        made.append(Clause(_WHEN[clause.kind], action, condition, assigned))
+    return tuple(made)
+
+
+def _clause_values(clause: MergeClause, schema: Schema, values: Values) -> Mapping[str, str]:
+    if clause.action == "update":
+        return _assigned(clause.assignments, schema, values)
+    names = clause.columns or tuple((f.name,) for f in schema.fields)
+    if len(names) != len(clause.values):
+        raise SqlUnsupported(
+            f"INSERT has {len(clause.values)} values for {len(names)} columns",
+            hint="give one value for each column",
+        )
+    given = zip(names, clause.values, strict=True)
+    return {".".join(path): _text(value, values) for path, value in given if value is not None}
+
+
+def _assigned(given: Sequence[Assignment], schema: Schema, values: Values) -> dict[str, str]:
+    return {
+        ".".join(a.path): _default(schema, a) if a.value is None else _text(a.value, values)
+        for a in given
+    }
+
+
+def _default(schema: Schema, assignment: Assignment) -> str:
+    field = schema.find(assignment.path)
+    if field is None or field.write_default is None:
+        return "NULL"
+    return literal(pa.scalar(field.write_default, arrow_type(field.type)).as_py())
+
+
+def _condition(text: str, target: Target, schema: Schema, values: Values) -> Condition:
+    """By our own means when they suffice; names with the table's alias are for the engine."""
+    try:
+        predicate = parse_predicate(text)
+        alias = target.alias.casefold()
+        if not any(len(c.path) > 1 and c.path[0].casefold() == alias for c in columns(predicate)):
+            bind_predicate(predicate, schema)
+            return Condition(text, predicate, is_exact=True)
+    except InvalidExpression:
+        pass
+    return Condition(text, where_of(target.where, schema, values), is_exact=False, is_bound=True)
+
+
+def _expressions(clauses: Sequence[MergeClause]) -> list[Expression | None]:
+    found: list[Expression | None] = []
+    for clause in clauses:
+        found += [clause.condition, *clause.values, *(a.value for a in clause.assignments)]
+    return found
+
+
+def _tables(*expressions: Expression | None) -> tuple[Reference, ...]:
+    return tuple(table for e in expressions if e is not None for table in e.tables)
+
+
+def _text(expression: Expression, values: Values) -> str:
+    return inlined(expression, values, literal)
+
+
+def _prepare(
+    context: Context, values: Values, tables: Sequence[Reference], own: TransactionTable
+) -> Prepare | None:
+    """What makes the tables of subqueries known to the engine, the written one as it is seen."""
+    if not tables:
+        return None
+    relations = Relations(context, values, {own.name: own}).bound(tables)
+    return lambda engine: bind(engine, relations)
+
+
+def _change(
+    context: Context,
+    statement: Delete | Update | Truncate,
+    operation: str,
+    stage: Callable[[TransactionTable], RowCounts],
+    request: tuple[object, ...],
+) -> Result:
+    if context.transaction is not None:
+        return told(operation, stage(context.staged(statement.target)))
+    table, options = context.table(statement.target)
+    return committed(table.change(operation, options, stage, request))
+
+
+def told(operation: str, counts: RowCounts | None) -> Result:
+    """Inside a transaction: what will be when it commits."""
+    shown = {} if counts is None else counts.to_summary()
+    return _summary(shown, f"{operation} is part of the transaction", None)
+
+
+def committed(commit: Commit) -> Result:
+    shown = {k: v for k, v in commit.summary.items() if isinstance(v, int)}
+    what = f"{commit.table}: {commit.operation}, version {commit.version}"
+    return _summary({"version": commit.version, **shown}, what, commit)
+
+
+def committed_all(commits: Mapping[str, Commit]) -> Result:
+    """One row for each table of a transaction."""
+    columns = {
+        "table": pa.array(list(commits), pa.string()),
+        "version": pa.array([c.version for c in commits.values()], pa.int64()),
+    }
+    told_of = ", ".join(f"{name} version {c.version}" for name, c in commits.items())
+    return Result(pa.table(columns), message=f"committed: {told_of or 'nothing'}")
+
+
+def _summary(shown: Mapping[str, int], message: str, commit: Commit | None) -> Result:
+    columns = {name: pa.array([value], pa.int64()) for name, value in shown.items()}
+    return Result(pa.table(columns), commit=commit, message=message)

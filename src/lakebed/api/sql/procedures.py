@@ -1,0 +1,93 @@
+"""CALL: what the lake can do beside statements. Names may be written with or without `system.`"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakebed.api.sql.context import Context, Values
+from lakebed.api.sql.dml import committed
+from lakebed.api.sql.result import Result
+from lakebed.model.errors import SqlError
+from lakebed.model.names import TableName
+from lakebed.sql.query import Parameter
+from lakebed.sql.statements import Call, Value
+
+Given = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """`arguments` in the order in which they may be given without names."""
+
+    arguments: tuple[str, ...]
+    run: Callable[[Context, Given], Result]
+
+
+def run_call(context: Context, statement: Call, values: Values) -> Result:
+    name = statement.procedure[-1].lower()
+    procedure = PROCEDURES.get(name)
+    if procedure is None or statement.procedure[:-1] not in ((), ("system",)):
+        raise SqlError(
+            f"there is no procedure {'.'.join(statement.procedure)}",
+            hint=f"there are: {', '.join(sorted(PROCEDURES))}",
+            line=statement.span.line,
+        )
+    if len(statement.positional) > len(procedure.arguments):
+        raise SqlError(
+            f"{name} takes {len(procedure.arguments)} arguments",
+            hint=f"they are: {', '.join(procedure.arguments)}",
+        )
+    given = dict(zip(procedure.arguments, statement.positional, strict=False))
+    given |= dict(statement.named)
+    unknown = set(given) - set(procedure.arguments)
+    if unknown:
+        raise SqlError(
+            f"{name} has no argument {min(unknown)}",
+            hint=f"it takes: {', '.join(procedure.arguments)}",
+        )
+    context.outside(f"CALL {name}")
+    return procedure.run(context, {key: _value(v, values) for key, v in given.items()})
+
+
+def _value(value: Value, values: Values) -> object:
+    return values[value.name] if isinstance(value, Parameter) else value
+
+
+def _table_name(context: Context, given: Given) -> str:
+    name = given.get("table")
+    if not isinstance(name, str):
+        raise SqlError("the table is missing", hint="CALL restore('ns.table', 3)")
+    *namespace, last = name.split(".")
+    return context.text(TableName(tuple(namespace), last))
+
+
+def _restore(context: Context, given: Given) -> Result:
+    table = context.lake.table(_table_name(context, given))
+    version, moment, ref = (given.get(name) for name in ("version", "timestamp", "ref"))
+    return committed(
+        table.restore(
+            version=None if version is None else int(str(version)),
+            timestamp=None if moment is None else str(moment),
+            ref=None if ref is None else str(ref),
+            **context.options,
+        )
+    )
+
+
+def _fast_forward(context: Context, given: Given) -> Result:
+    table = context.lake.table(_table_name(context, given))
+    return committed(table.fast_forward("main", to=str(given.get("branch")), **context.options))
+
+
+def _publish(context: Context, given: Given) -> Result:
+    name = _table_name(context, given) if "table" in given else None
+    status = context.lake.publish(name)
+    return Result(pa.table({"waiting": pa.array([len(status.lags)], pa.int64())}))
+
+
+PROCEDURES = {
+    "restore": Procedure(("table", "version", "timestamp", "ref"), _restore),
+    "fast_forward": Procedure(("table", "branch"), _fast_forward),
+    "publish": Procedure(("table",), _publish),
+}

@@ -1,0 +1,204 @@
+"""Tables, views and metadata tables that a statement reads, all at one moment, for the engine."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakebed.api.engine import open_engine
+from lakebed.api.scan import to_time_ms
+from lakebed.api.sql.context import Context, Values
+from lakebed.api.sql.metadata import metadata_rows
+from lakebed.api.txtable import TransactionTable
+from lakebed.core.plan import Plan
+from lakebed.core.scan import pruned_plan
+from lakebed.model.errors import InvalidInput, SqlUnsupported, VersionNotFound
+from lakebed.model.history import TableHead
+from lakebed.model.ids import TableId, Version
+from lakebed.model.names import TableName
+from lakebed.security.policy import require
+from lakebed.sql.parse import parse_script
+from lakebed.sql.query import Expression, Parameter, Reference, Select
+from lakebed.sql.views import nested
+from lakebed.sql.where import where_of
+
+if TYPE_CHECKING:
+    from lakebed.engines.duckdb.session import Session
+
+_MOST_VIEWS = 100  # inside each other: more is a circle, or a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One relation for the engine: the rows of a plan, rows in memory, or a query over others."""
+
+    placeholder: str
+    name: str
+    rows: Plan | pa.Table | str
+    table_id: TableId | None = None  # whose version must be kept while it is read
+
+
+class Relations:
+    """`own` are tables as the statement that writes them sees them."""
+
+    def __init__(
+        self,
+        context: Context,
+        values: Values,
+        own: Mapping[str, TransactionTable] | None = None,
+    ) -> None:
+        self._context = context
+        self._values = values
+        self._own = own or {}
+        self._views = 0
+
+    def bound(self, references: Iterable[Reference]) -> list[Bound]:
+        """Views are opened first, so that all tables can be looked up together."""
+        found: list[Bound] = []
+        tables: list[Reference] = []
+        for reference in references:
+            self._sort(reference, self._context.namespace, found, tables)
+        heads = self._heads(tables)
+        for reference in tables:
+            name = str(reference.name)
+            require(self._context.parts.principal, "read", name)
+            found.append(self._table(reference, heads.get(name)))
+        return found
+
+    def _sort(
+        self,
+        reference: Reference,
+        namespace: tuple[str, ...],
+        found: list[Bound],
+        tables: list[Reference],
+    ) -> None:
+        context = replace(self._context, namespace=namespace)
+        name = context.full(reference.name)
+        view = self._context.parts.views.find(name) if str(name) not in self._own else None
+        if view is None:
+            tables.append(replace(reference, name=name))
+            return
+        self._refuse_travel(reference, str(name))
+        self._views += 1
+        if self._views > _MOST_VIEWS:
+            raise InvalidInput(
+                f"view {name} leads through more than {_MOST_VIEWS} views",
+                hint="a view must not read itself, directly or through others",
+            )
+        (select,) = parse_script(view.sql)
+        assert isinstance(select, Select)
+        sql, inner = nested(select, reference.placeholder, [c for c, _ in view.columns])
+        for each in inner:
+            self._sort(each, view.namespace, found, tables)
+        found.append(Bound(reference.placeholder, str(name), sql))
+
+    def _refuse_travel(self, reference: Reference, name: str) -> None:
+        if (reference.version, reference.timestamp, reference.branch) != (None, None, None):
+            raise SqlUnsupported(
+                f"{name} is a view: it has no versions",
+                hint="ask the tables it reads for a version",
+            )
+        if reference.metadata is not None:
+            raise SqlUnsupported(f"{name} is a view", hint="only tables have metadata tables")
+
+    def _heads(self, references: Sequence[Reference]) -> dict[str, TableHead]:
+        """One look at all tables: no commit can come between."""
+        transaction = self._context.transaction
+        names = {r.name for r in references}
+        if transaction is not None:
+            names = {r.name for r in references if _travels(r)}
+        names -= {r.name for r in references if str(r.name) in self._own and not _travels(r)}
+        listed = sorted(names)
+        heads = self._context.parts.catalog.find_many(listed)
+        return {str(name): head for name, head in zip(listed, heads, strict=True)}
+
+    def _table(self, reference: Reference, head: TableHead | None) -> Bound:
+        name = str(reference.name)
+        if reference.metadata is not None:
+            table = self._context.lake.table(name)
+            rows = metadata_rows(self._context.parts, table, reference, self._arguments(reference))
+            return Bound(reference.placeholder, name, rows)
+        if head is None:
+            staged = self._staged(reference.name)
+            where = where_of(reference.where, staged.schema, self._values)
+            return Bound(reference.placeholder, name, staged.seen(where))
+        line, version = self._at(reference, head)
+        return Bound(reference.placeholder, name, self._plan(reference, line, version), head.id)
+
+    def _staged(self, name: TableName) -> TransactionTable:
+        own = self._own.get(str(name))
+        if own is not None:
+            return own
+        assert self._context.transaction is not None
+        return self._context.transaction.table(str(name))
+
+    def _plan(self, reference: Reference, head: TableHead, version: Version) -> Plan:
+        planner = self._context.parts.planner
+        state, live = planner.look(head, version)
+        return pruned_plan(
+            head,
+            version,
+            state.schema,
+            live=live,
+            specs=planner.specs(head),
+            where=where_of(reference.where, state.schema, self._values),
+            positions=planner.positions,
+        )
+
+    def _at(self, reference: Reference, head: TableHead) -> tuple[TableHead, Version]:
+        """The line and version that a reference names; the newest of main when it names none."""
+        parts = self._context.parts
+        if reference.branch is not None:
+            return parts.refs.at(head, reference.branch)
+        if reference.timestamp is not None:
+            time_ms = to_time_ms(self._moment(reference.timestamp))
+            return head, parts.catalog.resolve(head, version=None, time_ms=time_ms).version
+        wanted = self._value(reference.version)
+        if wanted is None:
+            return head, head.version
+        if isinstance(wanted, str) and not wanted.isdigit():
+            return parts.refs.at(head, wanted)
+        if isinstance(wanted, bool) or not isinstance(wanted, int | str):
+            raise InvalidInput(f"{wanted!r} is no version", hint="give a number or a ref's name")
+        try:
+            return head, parts.catalog.resolve(head, version=int(wanted), time_ms=None).version
+        except VersionNotFound:
+            found = parts.refs.at_snapshot(head, int(wanted))
+            if found is None:
+                raise
+            return found
+
+    def _moment(self, expression: Expression) -> str:
+        """A constant, worked out by the engine; without a zone it is UTC."""
+        from_values = {name: self._values[name] for name in expression.parameters}
+        with open_engine(self._context.parts) as engine:
+            sql = f"SELECT CAST(({expression.sql}) AS TIMESTAMPTZ) AS moment"
+            row = engine.batches(sql, from_values).read_all().to_pylist()[0]
+        if row["moment"] is None:
+            raise InvalidInput("the moment to travel to is NULL", hint="give a timestamp")
+        return str(row["moment"].isoformat())
+
+    def _value(self, value: int | str | Parameter | None) -> object:
+        return self._values[value.name] if isinstance(value, Parameter) else value
+
+    def _arguments(self, reference: Reference) -> list[object]:
+        return [self._value(argument) for argument in reference.arguments]
+
+
+def _travels(reference: Reference) -> bool:
+    """Does it name a version, or something about the table that only commits have?"""
+    given = (reference.version, reference.timestamp, reference.branch, reference.metadata)
+    return any(each is not None for each in given)
+
+
+def bind(engine: "Session", relations: Iterable[Bound]) -> None:
+    """Make the relations; queries come last, because they are over the others."""
+    for relation in sorted(relations, key=lambda r: isinstance(r.rows, str)):
+        match relation.rows:
+            case Plan() as plan:
+                engine.bind_plan(relation.placeholder, plan)
+            case str() as sql:
+                engine.run(f'CREATE TEMP VIEW "{relation.placeholder}" AS {sql}')
+            case rows:
+                engine.bind_rows(relation.placeholder, rows)

@@ -1,0 +1,121 @@
+"""The answer to a statement: rows as Arrow, batches or frames, and the commit it made, if any."""
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from lakebed.engines import frame_of
+from lakebed.model.errors import InvalidInput, MissingExtra
+from lakebed.model.history import Commit
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_SHOWN_ROWS = 40
+
+
+class Result:
+    """Rows come once as a stream, or as often as asked for once they are in memory.
+
+    Use it as a context manager, or read it to its end: until then it holds an engine.
+    """
+
+    def __init__(
+        self,
+        rows: pa.Table | pa.RecordBatchReader,
+        *,
+        commit: Commit | None = None,
+        message: str | None = None,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self._table = rows if isinstance(rows, pa.Table) else None
+        self._reader = rows if isinstance(rows, pa.RecordBatchReader) else None
+        self._close = close
+        self.schema: pa.Schema = rows.schema
+        self.commit = commit
+        self.message = message  # what a statement without rows of its own did, for people
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """A stream: memory is bounded by a batch."""
+        if self._table is not None:
+            return self._table.to_reader()
+        return pa.RecordBatchReader.from_batches(self.schema, self._stream())
+
+    def to_arrow(self) -> pa.Table:
+        if self._table is None:
+            self._table = pa.Table.from_batches(list(self._stream()), self.schema)
+        return self._table
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return self.to_arrow().to_pylist()  # type: ignore[no-any-return]  # Arrow has no types
+
+    def to_pandas(self) -> "pd.DataFrame":
+        try:
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise MissingExtra(
+                "pandas is not installed", hint="pip install 'lakebed[pandas]'"
+            ) from error
+        return frame
+
+    def to_polars(self) -> "pl.DataFrame":
+        return frame_of(self.to_arrow())
+
+    def show(self, limit: int = _SHOWN_ROWS) -> None:
+        """Print the first rows, for people."""
+        rows = self.to_arrow()
+        for line in table_lines(rows.slice(0, limit)):
+            print(line)  # noqa: T201 - that is what it is for
+        if rows.num_rows > limit:
+            print(f"… {rows.num_rows - limit:,} more rows")  # noqa: T201
+
+    def close(self) -> None:
+        """Give the engine back; rows not read yet are gone."""
+        self._reader = None
+        close, self._close = self._close, None
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _stream(self) -> Iterator[pa.RecordBatch]:
+        reader, self._reader = self._reader, None
+        if reader is None:
+            raise InvalidInput(
+                "the rows of this result were read already",
+                hint="call to_arrow() first to read them more than once",
+            )
+        try:
+            yield from reader
+        finally:
+            self.close()
+
+
+def table_lines(rows: pa.Table) -> Iterator[str]:
+    """Aligned columns under their names."""
+    cells = [[str(name) for name in rows.schema.names]]
+    cells += [["NULL" if v is None else str(v) for v in row.values()] for row in rows.to_pylist()]
+    widths = [max(len(row[n]) for row in cells) for n in range(rows.num_columns)]
+    for number, row in enumerate(cells):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        if number == 0:
+            yield "  ".join("-" * width for width in widths)
