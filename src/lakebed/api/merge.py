@@ -1,6 +1,7 @@
 """Merging rows into a table: by clauses, by the primary key, or from a change stream."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Generic, Self, TypeVar, Unpack
 
 from lakebed.api.options import CommitOptions, check_names
@@ -13,7 +14,13 @@ from lakebed.model.counts import RowCounts
 from lakebed.model.errors import AmbiguousMerge, InvalidInput
 from lakebed.model.names import is_text
 from lakebed.model.schema import Schema
-from lakebed.rowops.changes import ALIASES, clauses_for, on_keys, typed_changes
+from lakebed.rowops.changes import (
+    ALIASES,
+    clauses_for,
+    on_keys,
+    operation_field,
+    typed_changes,
+)
 from lakebed.rowops.clause import Aliases, Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.merge import refuse_other_columns
@@ -63,6 +70,11 @@ class Merge(Generic[R]):
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Self:
         return self._add(When.BY_SOURCE, "delete", condition)
 
+    def having(self, clauses: Clauses) -> Self:
+        """Clauses that are made already, behind those there are."""
+        self._clauses += clauses
+        return self
+
     def execute(self, **options: Unpack[CommitOptions]) -> R:
         """Commit; in a transaction, stage."""
         return self._run(tuple(self._clauses), options)
@@ -110,7 +122,8 @@ class MergeRows:
         names = key_names(schema, key, changer.name)
 
         def opened() -> Batches:
-            given = open_source(self._rows, schema)
+            known = (*schema.fields, operation_field(op_column))
+            given = open_source(self._rows, replace(schema, fields=known))
             return typed_changes(given, schema, names, op_column)
 
         source = self._spooled(opened, lambda s: last_of_each(self._bench, s, names))

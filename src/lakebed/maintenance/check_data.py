@@ -21,7 +21,7 @@ def check_rows(ledger: Ledger, head: TableHead, live: list[LiveFile]) -> Iterato
         yield Finding(table, "ROWS", f"versions 0 to {head.version} are not all there")
     if any(b.time_ms <= a.time_ms for a, b in pairwise(commits)):
         yield Finding(table, "ROWS", "commit times do not grow")
-    rows = sum(f.file.record_count for f in live)
+    rows = sum(f.rows for f in live)
     size = sum(f.file.size_bytes for f in live)
     counted, kept = (len(live), rows, size), (head.live_files, head.live_rows, head.live_bytes)
     if counted != kept:

@@ -36,12 +36,17 @@ def typed_changes(given: Batches, schema: Schema, key: Sequence[str], op: str) -
             f"the rows have no column {op!r}", hint="it says INSERT, UPDATE or DELETE", column=op
         )
     fields = [_field(schema, name, key) for name in names]
-    shape = replace(
-        schema,
-        fields=(Field(FieldId(0), op, Primitive("string"), physical=op), *fields),
-        primary_key=(),
-    )
+    absent = [name for name in key if name not in {f.name for f in fields}]
+    if absent:
+        raise SchemaMismatch(
+            f"key column {absent[0]!r} is missing", hint="every row names its key", column=absent[0]
+        )
+    shape = replace(schema, fields=(operation_field(op), *fields), primary_key=())
     return Batches(to_arrow(shape), _coded(conform(given, shape), op))
+
+
+def operation_field(op: str) -> Field:
+    return Field(FieldId(0), op, Primitive("string"), physical=op)
 
 
 def _field(schema: Schema, name: str, key: Sequence[str]) -> Field:

@@ -4,7 +4,7 @@ The text compares columns with literals, nothing else: no functions, no two colu
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import ClassVar
 
@@ -88,8 +88,16 @@ def parse_known_part(text: str) -> Predicate | None:
         node = _parse(text)
     except InvalidExpression:
         return None
-    known = tuple(part for p in _operands(_bare(node), exp.And) if (part := _known(p)) is not None)
+    known = tuple(_known_parts(node))
     return And(known) if known else None
+
+
+def _known_parts(node: exp.Expression) -> Iterator[Predicate]:
+    for part in _operands(_bare(node), exp.And):
+        if isinstance(_bare(part), exp.And):
+            yield from _known_parts(part)
+        elif (found := _known(part)) is not None:
+            yield found
 
 
 def _known(node: exp.Expr) -> Predicate | None:
