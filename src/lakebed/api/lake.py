@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from lakebed.api.creating import NewTable, shape_of, stage_table
+from lakebed.api.datafusion import session_of
 from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
@@ -24,6 +25,9 @@ from lakebed.model.properties import check_removed, check_texts
 from lakebed.model.settings import find_setting, parse_setting
 from lakebed.model.views import View
 from lakebed.security.policy import Action, require
+
+if TYPE_CHECKING:
+    from datafusion import SessionContext
 
 _CLOSE_WAIT_S = 10.0
 
@@ -214,6 +218,15 @@ class Lake:
     def drop_view(self, name: str) -> None:
         self._may("drop", name)
         self._parts.views.drop(parse_table_name(name))
+
+    def datafusion(self) -> "SessionContext":
+        """A DataFusion session in which every table is found as `namespace.table`.
+
+        All of them are read as they are now, whatever is committed meanwhile; a namespace inside
+        another is quoted whole: `SELECT * FROM "sales.north".orders`.
+        """
+        self._may("read", "*")
+        return session_of(self._parts)
 
     def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
         """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""

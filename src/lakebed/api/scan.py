@@ -1,24 +1,30 @@
 """A scan: what to read of which version, turned into Arrow, batches or a DataFrame when asked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from lakebed.api.options import check_names, check_number
 from lakebed.api.parts import Parts
-from lakebed.core.lease import AFTER_S, LeaseKeeper
+from lakebed.core.lease import AFTER_S, Hold, leased
 from lakebed.core.plan import Plan
+from lakebed.engines import lazy_frame_of
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.model.errors import InvalidInput, MissingExtra
 from lakebed.model.expressions import Predicate
 from lakebed.model.ids import TableId
 from lakebed.sql.predicate import parse_predicate
+from lakebed.storage.base import Storage
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+
+T = TypeVar("T")
 
 
 class Scan:
@@ -56,17 +62,25 @@ class Scan:
             ) from error
         return frame
 
-    def _batches(self, plan: Plan, *, after_s: float) -> Iterator[pa.RecordBatch]:
-        with self._lease(plan, after_s) as lease:
-            for batch in read(plan, self._parts.storage):
-                if lease is not None:
-                    lease.touch()
-                yield batch
+    def to_polars(self) -> "pl.LazyFrame":
+        """A lazy frame: its filters leave files out, and only the columns it uses are read.
 
-    def _lease(self, plan: Plan, after_s: float) -> AbstractContextManager[LeaseKeeper | None]:
+        Every collect reads the same version, under a lease; the order of rows is not promised.
+        """
+        return self.read_by(lazy_frame_of)
+
+    def read_by(self, engine: Callable[[Plan, Storage, Hold], T]) -> T:
+        """What an engine makes of the plan; it holds the version while it reads."""
+        plan = self.plan()
+        return engine(plan, self._parts.storage, self._hold(plan, after_s=0.0))
+
+    def _batches(self, plan: Plan, *, after_s: float) -> Iterator[pa.RecordBatch]:
+        return leased(self._hold(plan, after_s=after_s), read(plan, self._parts.storage))
+
+    def _hold(self, plan: Plan, *, after_s: float) -> Hold:
         if self._table_id is None:
-            return nullcontext()
-        return self._parts.leases.reading(self._table_id, plan.version, after_s=after_s)
+            return nullcontext
+        return partial(self._parts.leases.reading, self._table_id, plan.version, after_s=after_s)
 
 
 def to_time_ms(timestamp: datetime | str | int) -> int:

@@ -1,15 +1,21 @@
-"""Engines read plans and write data files. The SQL engine is imported when it is first needed."""
+"""Engines read plans and write data files. All but Arrow are imported when first needed."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lakebed.core.lease import Hold
+from lakebed.core.plan import Plan
 from lakebed.model.errors import MissingExtra
 from lakebed.storage.base import Storage
 
 if TYPE_CHECKING:
     import polars as pl
+    from datafusion import SessionContext
 
+    from lakebed.engines.datafusion.session import MakeDataset
     from lakebed.engines.duckdb.session import Session
 
 
@@ -20,12 +26,28 @@ def open_session(storage: Storage, *, memory_bytes: int, spill_folder: str | Non
 
 
 def frame_of(rows: pa.Table) -> "pl.DataFrame":
+    with _needing("Polars", "polars"):
+        from lakebed.engines.polars.frame import whole_frame
+    return whole_frame(rows)
+
+
+def lazy_frame_of(plan: Plan, storage: Storage, hold: Hold) -> "pl.LazyFrame":
+    with _needing("Polars", "polars"):
+        from lakebed.engines.polars.frame import lazy_frame
+    return lazy_frame(plan, storage, hold)
+
+
+def datafusion_session(namespaces: "Mapping[str, Mapping[str, MakeDataset]]") -> "SessionContext":
+    with _needing("DataFusion", "datafusion"):
+        from lakebed.engines.datafusion.session import new_session
+    return new_session(namespaces)
+
+
+@contextmanager
+def _needing(library: str, extra: str) -> Iterator[None]:
     try:
-        import polars as pl
+        yield
     except ImportError as error:
         raise MissingExtra(
-            "Polars is not installed", hint="pip install 'lakebed[polars]'"
+            f"{library} is not installed", hint=f"pip install 'lakebed[{extra}]'"
         ) from error
-    frame = pl.from_arrow(rows)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

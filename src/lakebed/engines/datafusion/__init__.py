@@ -1,0 +1,1 @@
+"""DataFusion: a session in which tables are found by name. Owns the import."""
