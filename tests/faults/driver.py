@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+
 import lakebed
 import lakebed.api.lake
 import lakebed.formats.delta.publish
@@ -23,6 +25,7 @@ from lakebed.core import crash
 from lakebed.meta import migrate
 
 SCHEMA = "id long not null, word string"
+BIG = 70_000  # every other row deleted: a vector too large for Delta's log
 NEXT = migrate.Migration(
     2, "next", "CREATE TABLE later (one BIGINT); CREATE TABLE later2 (one BIGINT)"
 )
@@ -51,6 +54,10 @@ def append(lake: lakebed.Lake) -> None:
 
 def overwrite(lake: lakebed.Lake) -> None:
     lake.table("a.left").overwrite(rows(20))
+
+
+def delete(lake: lakebed.Lake) -> None:
+    lake.table("c.big").delete("word = 'w1'")
 
 
 def transaction(lake: lakebed.Lake) -> None:
@@ -89,6 +96,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
     for action in (
         append,
         overwrite,
+        delete,
         transaction,
         create,
         start_delta,
@@ -126,6 +134,9 @@ def prepare(lake: lakebed.Lake, job: str) -> None:
         lake.create_table("c.iceberg", SCHEMA, formats="iceberg").append(rows(0))
     elif job == "start_iceberg":
         lake.create_table("c.delta", SCHEMA, formats="delta").append(rows(0))
+    elif job == "delete":
+        words = [f"w{i % 2}" for i in range(BIG)]
+        lake.create_table("c.big", pa.table({"id": range(BIG), "word": words}))
     elif job == "checkpoint":
         often = {"publish.delta.checkpoint-interval": "1"}
         lake.create_table("c.often", SCHEMA, properties=often)

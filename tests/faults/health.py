@@ -23,8 +23,11 @@ def ids_of(table: pa.Table) -> list[int]:
 
 
 def delta_ids(location: str) -> list[int]:
-    batches = deltalake.DeltaTable(location).to_pyarrow_table(columns=["id"])
-    return ids_of(batches)
+    table = deltalake.DeltaTable(location)
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return ids_of(table.to_pyarrow_table(columns=["id"]))
+    query = deltalake.QueryBuilder().register("t", table).execute("SELECT id FROM t")
+    return ids_of(pa.table(query.read_all()))
 
 
 def iceberg_ids(location: str) -> list[int]:

@@ -13,15 +13,16 @@ import pytest
 
 import lakebed
 from tests.faults.conftest import Ended, Place
-from tests.faults.driver import rows
+from tests.faults.driver import BIG, rows
 from tests.faults.health import assert_healthy, digests, lake_ids
 
 SOURCE = Path(__file__).parents[2] / "src"
 Driver = Callable[..., Ended]
 
 COMMIT = ("commit_after_lock", "commit_after_rows", "commit_after_sql")
-DELTA = ("publish_delta_after_put",)
+DELTA = ("publish_delta_after_vectors", "publish_delta_after_put")
 ICEBERG = (
+    "publish_iceberg_after_vectors",
     "publish_iceberg_after_manifests",
     "publish_iceberg_after_list",
     "publish_iceberg_after_metadata",
@@ -31,6 +32,7 @@ WRITE = ("write_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK)
 STEPS = {
     "append": WRITE,
     "overwrite": WRITE,
+    "delete": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "transaction": WRITE,
     "create": WRITE,
     "start_delta": (
@@ -52,6 +54,7 @@ BASE = {"a.left": [0, 1, 2], "a.right": [0, 1, 2]}
 AFTER = {
     "append": {"a.left": [0, 1, 2, 10, 11]},
     "overwrite": {"a.left": [20]},
+    "delete": {"c.big": list(range(0, BIG, 2))},
     "transaction": {"a.left": [0, 1, 2, 30], "a.right": [0, 1, 2, 30]},
     "create": {"b.new": [40, 41]},
     "start_delta": {"c.iceberg": [0]},
@@ -82,6 +85,8 @@ def test_killed_at_a_step_the_lake_is_in_the_old_state_or_the_new_one(
     with place.open() as lake:
         start = {"start_delta": "c.iceberg", "start_iceberg": "c.delta"}.get(job)
         before = BASE | ({start: [0]} if start else {})
+        if job == "delete":
+            before |= {"c.big": list(range(BIG))}
         expected = before if step in NOT_YET_COMMITTED else before | AFTER[job]
         assert_healthy(lake, expected)
         if start:

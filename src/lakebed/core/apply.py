@@ -92,7 +92,12 @@ def apply(
         message=proposal.message,
         transaction_id=proposal.transaction_id,
         blind_append=not any(isinstance(c, _LOOKING) for c in ours.changes),
-        summary={**commit_summary(sums), **ours.metrics, **(proposal.summary or {})},
+        summary={
+            **commit_summary(sums),
+            **ours.metrics,
+            **({"branch_version": found.branch.version} if found.branch else {}),
+            **(proposal.summary or {}),
+        },
         app_transaction=ours.app_transaction,
         line=head.line,
         snapshot_id=snapshot.id if snapshot else current,
@@ -232,7 +237,9 @@ def _place(draft: _Draft, head: TableHead, snapshot: Snapshot | None, *, numbere
     again = [replace(f, added_version=version) for f, _ in draft.vectored]
     losing = [(f, p) for f, (_, p) in zip(files, draft.added, strict=True) if p]
     losing += [(f, p) for f, (_, p) in zip(again, draft.vectored, strict=True)]
-    bitmaps = [(p.to_bytes(), len(p)) for _, p in losing]
+    small_first = sorted(((f, p, p.to_bytes()) for f, p in losing), key=lambda each: len(each[2]))
+    losing = [(f, p) for f, p, _ in small_first]
+    bitmaps = [(data, len(p)) for _, p, data in small_first]
     made = place_vectors(
         bitmaps,
         VectorId(head.next_vector_id),

@@ -9,15 +9,20 @@ from lakebed.formats.base import digest
 from lakebed.formats.delta.features import protocol_of
 from lakebed.formats.delta.read import read_snapshot as read_delta
 from lakebed.formats.delta.schema_json import schema_string
+from lakebed.formats.delta.vectors import read_vectors as read_delta_vectors
 from lakebed.formats.iceberg.names import VERSION_HINT
 from lakebed.formats.iceberg.read import read_snapshot as read_iceberg
+from lakebed.formats.iceberg.read import read_vectors as read_iceberg_vectors
 from lakebed.formats.iceberg.types import schema_json
 from lakebed.maintenance.findings import Finding
 from lakebed.model.errors import LakebedError
+from lakebed.model.files import LiveFile
 from lakebed.model.history import DELTA, ICEBERG, PublicationRecord, TableHead
 from lakebed.model.ids import Version
+from lakebed.model.vectors import Positions
 from lakebed.storage.base import Storage
 
+_BITMAPS = 1000  # read from the rows at once
 Shown = dict[str, tuple[int, int | None]]  # path -> (size, rows)
 
 
@@ -73,7 +78,9 @@ def _check_delta(
     shown: Shown = {
         path: (add.size_bytes, _delta_rows(add.stats)) for path, add in found.files.items()
     }
-    yield from _compare(ledger, table, DELTA, newest, shown)
+    named = [(path, a.deletion_vector) for path, a in found.files.items() if a.deletion_vector]
+    vectors = read_delta_vectors(storage, head.location, named)
+    yield from _compare(ledger, table, DELTA, newest, shown, vectors)
     if found.metadata.schema_string != schema_string(state.schema, mapped=state.delta_mapping):
         yield Finding(table, "DIFFERS", "Delta shows another schema", newest.path, DELTA)
     if found.protocol != protocol_of(state):
@@ -94,7 +101,8 @@ def _check_iceberg(
     shown: Shown = {
         path: (each.file.size_bytes, each.file.record_count) for path, each in found.files.items()
     }
-    yield from _compare(ledger, table, ICEBERG, newest, shown)
+    vectors = read_iceberg_vectors(storage, head.location, found)
+    yield from _compare(ledger, table, ICEBERG, newest, shown, vectors)
     current = found.metadata.get("current-schema-id")
     schemas = {s.get("schema-id"): s for s in found.metadata.get("schemas", [])}
     if schemas.get(current) != orjson.loads(
@@ -108,12 +116,15 @@ def _check_iceberg(
 
 
 def _compare(
-    ledger: Ledger, table: str, format_: str, newest: PublicationRecord, shown: Shown
+    ledger: Ledger,
+    table: str,
+    format_: str,
+    newest: PublicationRecord,
+    shown: Shown,
+    vectors: Mapping[str, Positions],
 ) -> Iterator[Finding]:
-    rows: Shown = {
-        f.file.path: (f.file.size_bytes, f.file.record_count)
-        for f in ledger.files_at(newest.version)
-    }
+    live = ledger.files_at(newest.version)
+    rows: Shown = {f.file.path: (f.file.size_bytes, f.file.record_count) for f in live}
     at = f"version {newest.version}"
     for path in sorted(rows.keys() - shown.keys()):
         yield Finding(table, "DIFFERS", f"{format_} lacks a file at {at}", path, format_)
@@ -123,3 +134,19 @@ def _compare(
         if rows[path] != shown[path]:
             message = f"{format_} says {shown[path]} (bytes, rows), the rows {rows[path]}"
             yield Finding(table, "DIFFERS", message, path, format_)
+    for path in _other_vectors(ledger, live, vectors):
+        message = f"{format_} deletes other rows of a file than the rows do at {at}"
+        yield Finding(table, "DIFFERS", message, path, format_)
+
+
+def _other_vectors(
+    ledger: Ledger, live: list[LiveFile], shown: Mapping[str, Positions]
+) -> Iterator[str]:
+    """Files whose deleted positions are not those of the rows."""
+    for start in range(0, len(live), _BITMAPS):
+        files = live[start : start + _BITMAPS]
+        bitmaps = ledger.bitmaps([f.vector.id for f in files if f.vector])
+        for f in files:
+            ours = Positions.from_bytes(bitmaps[f.vector.id]) if f.vector else Positions()
+            if shown.get(f.file.path, Positions()) != ours:
+                yield f.file.path

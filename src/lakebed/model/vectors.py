@@ -17,6 +17,10 @@ _MAGIC = struct.pack("<I", 1681511377)
 INLINE_BYTES = 8 * 1024
 FRAME_BYTES = 8  # length and checksum of a blob around its payload
 _PUFFIN_FIRST = 4  # after the magic of a Puffin file
+# DuckDB's Iceberg reader (to 1.5.5) may read on from one vector to something it read before, when
+# what lies between is not longer, and then takes that vector for each one it read on over. It never
+# does so when vectors grow along the file and a byte lies between any two.
+_PUFFIN_GAP = 1
 _DELTA_FIRST = 1  # after the version byte of Delta's file
 
 
@@ -61,6 +65,10 @@ class Positions:
 
     def __sub__(self, other: "Positions") -> "Positions":
         return Positions(self.bits - other.bits)
+
+    def others(self, record_count: int) -> "Positions":
+        """The positions of a file of so many rows that are not among these."""
+        return Positions(BitMap64(range(record_count)) - self.bits)
 
     def overlaps(self, other: "Positions") -> bool:
         return self.bits.intersect(other.bits)
@@ -132,7 +140,8 @@ def place_vectors(
     sequence_number: int,
     snapshot_id: SnapshotId,
 ) -> list[DeletionVector]:
-    """Vectors of one snapshot from (bitmap, cardinality), in the order their files hold them."""
+    """Vectors of one snapshot from (bitmap, cardinality), the smallest first, as its files hold
+    them."""
     placed = []
     delta, puffin = _DELTA_FIRST, _PUFFIN_FIRST
     for number, (bitmap, cardinality) in enumerate(deleted):
@@ -150,6 +159,6 @@ def place_vectors(
             )
         )
         framed = size + FRAME_BYTES
-        puffin += framed
+        puffin += framed + _PUFFIN_GAP
         delta += 0 if inline else framed
     return placed

@@ -257,7 +257,12 @@ class _Run:
         made = self._ledger.vectors_of(snapshot_id)
         bitmaps = self._ledger.bitmaps([vector.id for vector, _ in made])
         blobs = [
-            VectorBlob(f"{self._location}/{path}", vector.cardinality, bitmaps[vector.id])
+            VectorBlob(
+                data_file=f"{self._location}/{path}",
+                cardinality=vector.cardinality,
+                bitmap=bitmaps[vector.id],
+                offset=vector.puffin_offset,
+            )
             for vector, path in made
         ]
         return puffin_path(self._view.head.uuid, snapshot_id), encode_puffin(blobs)

@@ -18,34 +18,35 @@ _TAIL = struct.Struct("<i4s4s")  # size of the footer's text, flags, magic
 
 @dataclass(frozen=True, slots=True)
 class VectorBlob:
-    """A deletion vector and the absolute location of its data file."""
+    """A deletion vector, the absolute location of its data file, and where its blob begins."""
 
     data_file: str
     cardinality: int
     bitmap: bytes
+    offset: int
 
 
 def encode_puffin(vectors: Iterable[VectorBlob]) -> bytes:
-    """The vectors one after the other, from the fourth byte on."""
+    """The vectors in the order of their offsets."""
     parts, footer = [_MAGIC], []
-    offset = len(_MAGIC)
+    end = len(_MAGIC)
     for vector in vectors:
         blob = blob_of(vector.bitmap)
-        parts.append(blob)
-        footer.append(_blob_metadata(vector, offset, len(blob)))
-        offset += len(blob)
+        parts += [bytes(vector.offset - end), blob]
+        end = vector.offset + len(blob)
+        footer.append(_blob_metadata(vector, len(blob)))
     text = orjson.dumps({"blobs": footer, "properties": {"created-by": "lakebed"}})
     return b"".join([*parts, _MAGIC, text, _TAIL.pack(len(text), bytes(4), _MAGIC)])
 
 
-def _blob_metadata(vector: VectorBlob, offset: int, length: int) -> dict[str, object]:
+def _blob_metadata(vector: VectorBlob, length: int) -> dict[str, object]:
     return {
         "type": _KIND,
         "fields": [_ROW_POSITION],
         # The manifest has both; a blob may be written before they are known.
         "snapshot-id": -1,
         "sequence-number": -1,
-        "offset": offset,
+        "offset": vector.offset,
         "length": length,
         "properties": {
             "referenced-data-file": vector.data_file,
