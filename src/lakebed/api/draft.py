@@ -189,11 +189,12 @@ class Draft:
         self._sort_order = evolve_sort_order(texts, self._schema, orders)
 
     def add_constraint(self, name: str, text: str) -> None:
+        added = parse_constraint(name, text, self._schema)
         if any(name.casefold() == other.casefold() for other in self._constraints):
             raise InvalidSchema(
                 f"there is a constraint {name!r} already", hint="drop it first", constraint=name
             )
-        self._constraints |= parse_constraint(name, text, self._schema)
+        self._constraints |= added
         self.sees_all_rows = True
 
     def drop_constraint(self, name: str, *, if_exists: bool = False) -> None:

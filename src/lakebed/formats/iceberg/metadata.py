@@ -70,7 +70,7 @@ def render_metadata(view: VersionView, parts: MetadataParts) -> bytes:
 
 
 # How much of the past is shown: that depends on settings, which may change between two tries.
-_SHOWN = ("snapshots", "snapshot-log", "schemas")
+_SHOWN = ("snapshots", "snapshot-log", "schemas", "partition-specs")
 
 
 def shows_the_same_version(other: bytes, data: bytes) -> bool:
@@ -89,12 +89,14 @@ def _version_only(plain: Json) -> Json:
 
 
 def known_specs(state: TableState, specs: Sequence[PartitionSpec]) -> tuple[PartitionSpec, ...]:
-    """Those up to a state: later ones must not show in what is published for it."""
-    return (*(s for s in specs if s.id < state.spec.id), state.spec)
+    """Those there were when the state was made; its own may be an old one, taken again."""
+    last = state.last_partition_id
+    return tuple(s for s in specs if s == state.spec or all(f.id <= last for f in s.fields))
 
 
 def known_schemas(state: TableState, schemas: Sequence[Schema]) -> tuple[Schema, ...]:
-    return (*(s for s in schemas if s.id < state.schema.id), state.schema)
+    """Those whose columns there were by then; files may still have columns dropped since."""
+    return tuple(s for s in schemas if s.last_column_id <= state.last_column_id)
 
 
 def _schemas(state: TableState, parts: MetadataParts) -> list[Schema]:
