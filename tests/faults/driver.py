@@ -60,6 +60,10 @@ def delete(lake: lakebed.Lake) -> None:
     lake.table("c.big").delete("word = 'w1'")
 
 
+def rewrite(lake: lakebed.Lake) -> None:
+    lake.table("a.left").delete("id = 1", settings={"write.delete.mode": "copy-on-write"})
+
+
 def transaction(lake: lakebed.Lake) -> None:
     with lake.transaction() as tx:
         tx.table("a.left").append(rows(30))
@@ -97,6 +101,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         append,
         overwrite,
         delete,
+        rewrite,
         transaction,
         create,
         start_delta,

@@ -33,6 +33,7 @@ STEPS = {
     "append": WRITE,
     "overwrite": WRITE,
     "delete": (*COMMIT, *DELTA, *ICEBERG, *MARK),
+    "rewrite": ("rowops_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK),
     "transaction": WRITE,
     "create": WRITE,
     "start_delta": (
@@ -48,13 +49,19 @@ STEPS = {
     "open": ("open_after_file", "open_after_migrations", "open_after_row"),
     "upgrade": ("upgrade_after_copy", "in the migration"),
 }
-NOT_YET_COMMITTED = ("write_after_files", "commit_after_lock", "commit_after_rows")
+NOT_YET_COMMITTED = (
+    "write_after_files",
+    "rowops_after_files",
+    "commit_after_lock",
+    "commit_after_rows",
+)
 KILLED = Ended(-signal.SIGKILL, "")
 BASE = {"a.left": [0, 1, 2], "a.right": [0, 1, 2]}
 AFTER = {
     "append": {"a.left": [0, 1, 2, 10, 11]},
     "overwrite": {"a.left": [20]},
     "delete": {"c.big": list(range(0, BIG, 2))},
+    "rewrite": {"a.left": [0, 2]},
     "transaction": {"a.left": [0, 1, 2, 30], "a.right": [0, 1, 2, 30]},
     "create": {"b.new": [40, 41]},
     "start_delta": {"c.iceberg": [0]},
