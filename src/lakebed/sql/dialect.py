@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 
 SPAN = "span"  # (start, end) in the text; on table names, clauses and parameters
@@ -41,6 +42,31 @@ class LakeParser(DuckDBParser):
         if self.error_level == ErrorLevel.IMMEDIATE:
             raise error
         self.errors.append(error)
+
+    def _parse_expression(self) -> exp.Expr | None:
+        named = self._curr.token_type in (TokenType.IDENTIFIER, *self.ALIAS_TOKENS)
+        if self._next.token_type == TokenType.COLON and not named:
+            return Parser._parse_expression(self)  # `SELECT :a` has no alias in front
+        return super()._parse_expression()
+
+    def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
+        if not self._match(TokenType.ESCAPE):
+            return this
+        return self.expression(exp.Escape(this=this, expression=self._parse_unary()))
+
+    def _parse_simplified_pivot(self, is_unpivot: bool | None = None) -> exp.Pivot:
+        pivot = super()._parse_simplified_pivot(is_unpivot)
+        for name, clause in (
+            ("order", self._parse_order()),
+            ("limit", self._parse_limit()),
+            ("offset", self._parse_offset()),
+        ):
+            if clause is not None:
+                pivot.set(name, clause)
+        return pivot
+
+    def _warn_unsupported(self) -> None:
+        self.raise_error("this is no part of a query")
 
     def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
         start = self._curr.start

@@ -17,18 +17,7 @@ def bind_parameters(
     statement: Statement, given: Sequence[object] | Mapping[str, object] | None
 ) -> dict[str, object]:
     """The value of each parameter by name; refuses missing and unknown ones."""
-    names = set(parameters_of(statement))
-    if given is None:
-        values: dict[str, object] = {}
-    elif isinstance(given, Mapping):
-        values = {str(name): value for name, value in given.items()}
-    elif not isinstance(given, str | bytes):
-        values = {str(number): value for number, value in enumerate(given, 1)}
-    else:
-        raise SqlParameters(
-            f"parameters must be a list or a dict, not {type(given).__name__}",
-            hint="pass [1, 'a'] for ?, {'name': 1} for $name",
-        )
+    names, values = set(parameters_of(statement)), _by_name(given)
     missing, unknown = sorted(names - set(values)), sorted(set(values) - names)
     if missing or unknown:
         said = [f"no value for {_shown(missing)}"] if missing else []
@@ -40,6 +29,19 @@ def bind_parameters(
             unknown=unknown,
         )
     return values
+
+
+def _by_name(given: object) -> dict[str, object]:
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(name): value for name, value in given.items()}
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        return {str(number): value for number, value in enumerate(given, 1)}
+    raise SqlParameters(
+        f"parameters must be a list or a dict, not {type(given).__name__}",
+        hint="pass [1, 'a'] for ?, {'name': 1} for $name",
+    )
 
 
 def tables_of(statement: Statement) -> tuple[Reference, ...]:

@@ -70,12 +70,14 @@ def _conditions(table: Found) -> Iterator[exp.Expr]:
     if select is None or select.args.get("sample") or _is_changed(node):
         return
     first = select.args.get("from_")
-    if first is None:
+    if first is None or (node is not first.this and node.args.get("joins")):
         return
     sources = [first.this]
+    # FROM in front of SELECT keeps its joins with the first table.
+    joins = [*(first.this.args.get("joins") or ()), *(select.args.get("joins") or ())]
     nullable: set[int] = set()
     usable: list[exp.Join] = []
-    for join in select.args.get("joins") or []:
+    for join in joins:
         _mark(join, sources, nullable)
         sources.append(join.this)
         if not _is_plain(join) or join.kind.upper() in ("SEMI", "ANTI"):
@@ -115,7 +117,7 @@ def _is_plain(join: exp.Join) -> bool:
 
 
 def _is_changed(node: exp.Table) -> bool:
-    return any(node.args.get(key) for key in ("sample", "pivots", "joins", "ordinality")) or bool(
+    return any(node.args.get(key) for key in ("sample", "pivots", "ordinality")) or bool(
         (alias := node.args.get("alias")) and alias.args.get("columns")
     )
 

@@ -51,6 +51,8 @@ def _table(syntax: Syntax, node: exp.Table) -> Found | None:
                 "files cannot be read by their path",
                 hint="load the file with COPY … FROM; quote names with double quotes",
             )
+    if syntax.text[end:].lstrip().startswith("("):
+        raise syntax.error(start, "this table function is not allowed in SQL", hint="name a table")
     table = _found(node, tuple(piece.name for piece in pieces), start, end)
     table.names_itself |= syntax.text[:start].rstrip().upper().endswith("TABLE")  # TABLE t
     clauses = [c for key in ("version", "when") if (c := node.args.get(key))]
@@ -62,8 +64,11 @@ def _table(syntax: Syntax, node: exp.Table) -> Found | None:
     if branch is not None:
         table.branch, table.end = branch
     table.clause = clauses[0] if clauses else None
-    plain = len(pieces) == 1 and branch is None and not clauses
-    return None if plain and _is_cte(node, table.parts[0]) else table
+    if branch is not None or clauses:
+        return table
+    recurring = len(pieces) == 2 and table.parts[0].lower() == "recurring"
+    named = len(pieces) == 1 or recurring  # recurring.x is all that a CTE has made so far
+    return None if named and _is_cte(node, table.parts[-1]) else table
 
 
 def _function(syntax: Syntax, node: exp.Table, pieces: list[exp.Expr]) -> Found | None:

@@ -26,7 +26,7 @@ PLACEHOLDER = re.compile(r'"__lakebed_\d+"( AS "[^"]*")?')
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("CREATE SCHEMA s; CREATE SCHEMA tpch")
         for name, rows in queries.ROWS.items():
