@@ -18,6 +18,7 @@ from lakebed.cli.init import init
 from lakebed.cli.namespace import namespace
 from lakebed.cli.publish import publish, status
 from lakebed.cli.settings import settings
+from lakebed.cli.sql import sql
 from lakebed.cli.table import table
 from lakebed.cli.upgrade import upgrade
 
@@ -80,6 +81,7 @@ for command in (
     namespace,
     table,
     append,
+    sql,
     cat,
     history,
     files,

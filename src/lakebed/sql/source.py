@@ -148,3 +148,12 @@ def _kind(group: str | None) -> Kind:
             return group
         case _:
             return "mark"
+
+
+def ends_statement(text: str) -> bool:
+    """Is the last token a `;`? What is unreadable anyway counts, so that it is told at once."""
+    try:
+        tokens = Source(text).tokens
+    except SqlError as error:
+        return "is not closed" not in error.message
+    return bool(tokens) and tokens[-1].text == ";"

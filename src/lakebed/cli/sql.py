@@ -1,0 +1,78 @@
+"""`lakebed sql`: statements from the command line, a file or a terminal."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakebed.cli.call import Call, Command, pass_call
+from lakebed.cli.options import Pair, take_write_options, write_options
+from lakebed.cli.output import say, show_json
+
+if TYPE_CHECKING:
+    from lakebed.api.sql.result import Result
+
+_TEXT = ("table", "csv", "json", "jsonl")
+_BINARY = ("parquet", "arrow")
+
+
+@click.command(cls=Command)
+@click.argument("text", required=False)
+@click.option("--file", "script", type=click.File(encoding="utf-8"), help="A script; - is stdin.")
+@click.option(
+    "--param",
+    "params",
+    type=Pair(),
+    multiple=True,
+    help="The value of $NAME, as text; CAST it in the statement where that matters.",
+)
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows of each answer.")
+@click.option(
+    "--format",
+    type=click.Choice((*_TEXT, *_BINARY)),
+    help="How to write rows. Default: table, or json with --json.",
+)
+@click.option("--timing", is_flag=True, help="Say how long each statement took.")
+@write_options
+@pass_call
+def sql(call: Call, /, text: str | None, **given: Any) -> None:
+    """Run SQL; without a text, on a terminal, a shell that reads statements.
+
+    A text may hold several statements. COPY may touch files inside the current folder.
+    """
+    script = given["script"]
+    if text is not None and script is not None:
+        raise click.UsageError("give a text or --file, not both")
+    form = given["format"] or ("json" if call.json else "table")
+    if form in _BINARY and sys.stdout.isatty():
+        raise click.UsageError(f"{form} is not for a terminal: send it to a file or a pipe")
+    if text is None and script is None and not sys.stdin.isatty():
+        script = sys.stdin
+    with call.open() as lake, lake.sql_session(allow_files=[Path.cwd()]) as session:
+        if text is None and script is None:
+            from lakebed.cli.shell import Shell
+
+            Shell(lake, session, form, timing=given["timing"]).run()
+            return
+        from lakebed.cli.stopwatch import Stopwatch
+
+        watch = Stopwatch(wanted=given["timing"])
+        options = take_write_options(given)
+        params = dict(given["params"]) or None
+        for result in watch.each(session.results(text or script.read(), params, **options)):
+            show_result(result, form, limit=given["limit"])
+
+
+def show_result(result: "Result", form: str, *, limit: int | None) -> None:
+    """Rows of a query go to stdout; what a statement did goes to stderr, or is JSON."""
+    from lakebed.cli.rows import write_rows
+
+    with result:
+        if result.message is None:
+            write_rows(result.to_batches(), form, limit=limit)
+        elif form == "json":
+            rows = result.to_pylist()
+            show_json({"message": result.message, **(rows[0] if len(rows) == 1 else {})})
+        else:
+            say(result.message)
