@@ -97,7 +97,7 @@ class _Target:
     sort_order: SortOrder
     options: WriteOptions
     name_prefix: str
-    lineage: tuple[Field, ...]
+    lineage: tuple[Field, ...] = ()
 
     @property
     def written(self) -> pa.Schema:
