@@ -2,6 +2,7 @@
 
 import getpass
 import hashlib
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
@@ -28,6 +29,7 @@ class CommitOptions(TypedDict, total=False):
     publish: str | None  # commit or background
     summary: Mapping[str, str] | None  # entries for the commit's summary
     settings: Mapping[str, object] | None  # for this call: write.parquet.compression-codec, …
+    branch: str | None  # write to this branch, not to main
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,13 @@ class Options:
     publish: str | None
     summary: Mapping[str, str] | None
     settings: Mapping[str, Value]
+    branch: str | None
+    started_s: float  # when the call began, by the clock that never goes back
+
+    @property
+    def duration_ms(self) -> int:
+        """Since the call began."""
+        return round(1000 * (time.monotonic() - self.started_s))
 
 
 def check_options(given: CommitOptions) -> Options:
@@ -51,7 +60,8 @@ def check_options(given: CommitOptions) -> Options:
             f"unknown option {min(unknown)!r}",
             hint=f"writes take: {', '.join(CommitOptions.__annotations__)}",
         )
-    for name in ("message", "author", "idempotency_key"):
+    started_s = time.monotonic()
+    for name in ("message", "author", "idempotency_key", "branch"):
         _check_text(name, given.get(name))
     _check_choice("isolation", given.get("isolation"), ("write_serializable", "serializable"))
     _check_choice("publish", given.get("publish"), ("commit", "background"))
@@ -64,6 +74,8 @@ def check_options(given: CommitOptions) -> Options:
         given.get("publish"),
         _check_summary(given.get("summary")),
         _check_settings(given.get("settings")),
+        given.get("branch"),
+        started_s,
     )
 
 

@@ -9,14 +9,17 @@ from lakebed.model.changes import (
     Change,
     CreateTable,
     DeleteRows,
+    FastForward,
     RemoveFiles,
+    Restore,
     TableChanges,
 )
 from lakebed.model.counts import NO_ROWS, RowCounts
+from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import FileId, SnapshotId, VectorId
+from lakebed.model.ids import MAIN_LINE, FileId, SnapshotId, VectorId
 from lakebed.model.vectors import DeletionVector, Positions
 from lakebed.rowops.change import RowChange
 
@@ -45,6 +48,7 @@ class Staged:
     copied: list[DataFile] = field(default_factory=list)  # appended by changes of rows
     counts: RowCounts | None = None  # of all changes of rows
     sees_all_rows: bool = False  # what it changes holds only if no row came in between
+    moved: Restore | FastForward | None = None  # the whole table becomes what it was, or a branch
 
     @property
     def appended(self) -> list[DataFile]:
@@ -90,7 +94,21 @@ class Staged:
         self.copied += change.written
         self.appends.append(AppendFiles(change.written, self.state.schema.id))
 
+    def move(
+        self, change: Restore | FastForward, operation: str, state: TableState, live: list[LiveFile]
+    ) -> None:
+        """The table as a whole; nothing else can be done to it in the same commit."""
+        if self.operations or self.create is not None:
+            raise _not_alone(operation)
+        self.moved, self.state, self.live = change, state, live
+        self.operations.append(operation)
+
     def change(self, change: Change, operation: str) -> None:
+        if self.head.line != MAIN_LINE:
+            raise UnsupportedFeature(
+                f"columns and properties of {self.head.name} are the table's, not a branch's",
+                hint="change the table itself: its branches follow",
+            )
         self.state = next_state(self.state, [change])
         self.metadata.append(change)
         self.operations.append(operation)
@@ -125,6 +143,8 @@ class Staged:
         return gone
 
     def changes(self, app_transaction: tuple[str, int] | None) -> TableChanges:
+        if self.moved is not None:
+            return self._moved(self.moved, app_transaction)
         listed: list[Change] = [self.create] if self.create else []
         listed += self.metadata
         listed += [RemoveFiles(tuple(self.removed), r) for r in self.reads]
@@ -139,6 +159,22 @@ class Staged:
             app_transaction=app_transaction,
             metrics=self.counts.to_summary() if self.counts else {},
             sees_all_rows=self.sees_all_rows,
+            line=self.head.line,
+        )
+
+    def _moved(
+        self, change: Restore | FastForward, app_transaction: tuple[str, int] | None
+    ) -> TableChanges:
+        if len(self.operations) > 1:
+            raise _not_alone(self.operations[0])
+        return TableChanges(
+            table_id=self.head.id,
+            base=self.head.version,
+            operation=self.operations[0],
+            changes=(change,),
+            app_transaction=app_transaction,
+            line=self.head.line,
+            metrics={"restored_version": change.version} if isinstance(change, Restore) else {},
         )
 
     def _with_deleted(self, append: AppendFiles) -> AppendFiles:
@@ -153,6 +189,13 @@ def _less(live: LiveFile, gone: Positions) -> LiveFile:
     before = live.vector.cardinality if live.vector else 0
     vector = DeletionVector(VectorId(-1), before + len(gone), 0, 0, SnapshotId(0), None, 0)
     return replace(live, vector=vector)
+
+
+def _not_alone(operation: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"a {operation} is the only change a transaction can make to a table",
+        hint="make the other changes in a transaction of their own",
+    )
 
 
 def _operation(operations: Sequence[str]) -> str:

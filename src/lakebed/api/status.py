@@ -90,10 +90,10 @@ def _lag(name: str, chain: str, rows: list[OutboxRow], now_ms: int) -> Lag:
 
 
 def _split(parts: Parts, rows: list[OutboxRow]) -> tuple[SplitCommit, ...]:
-    waiting = {(r.table_id, r.version) for r in rows}
+    waiting = {(r.table_id, r.line, r.version) for r in rows}
     found = {}
     for row in rows:
-        transaction_id, places = parts.outbox.transaction_of(row.table_id, row.version)
+        transaction_id, places = parts.outbox.transaction_of(row)
         late = tuple(name for place, name in places if place in waiting)
         done = tuple(name for place, name in places if place not in waiting)
         if done:

@@ -9,18 +9,16 @@ from typing import TypeVar, Unpack
 import pyarrow as pa
 
 from lakebed.api.alter import Alter, Step
+from lakebed.api.changes import Changes
 from lakebed.api.changing import RowCommit, Stage, unchanged
 from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
+from lakebed.api.points import Point, to_point
+from lakebed.api.refs import HasRefs, list_commits
 from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
-from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
-from lakebed.api.transaction import (
-    Transaction,
-    conflict_error,
-    replay,
-    to_commit,
-)
+from lakebed.api.scan import Scan, to_columns, to_predicate
+from lakebed.api.transaction import Transaction, conflict_error, replay
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
@@ -29,7 +27,7 @@ from lakebed.engines.arrow.types import arrow_type, to_arrow
 from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidInput, LakebedError
 from lakebed.model.expressions import Predicate
-from lakebed.model.history import Commit, TableHead, TableState
+from lakebed.model.history import MAIN, Commit, TableHead, TableState
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
@@ -62,13 +60,17 @@ def _partition(
     }
 
 
-class Table:
-    """A handle: thread-safe, always at the newest version unless told otherwise."""
+class Table(HasRefs):
+    """A handle: thread-safe, always at the newest version unless told otherwise.
 
-    def __init__(self, parts: Parts, head: TableHead) -> None:
+    Opened by `name@ref` it is the table as a branch or tag has it, for reads and writes alike.
+    """
+
+    def __init__(self, parts: Parts, head: TableHead, ref: str | None = None) -> None:
         self._parts = parts
         self._id = head.id
         self._name = str(head.name)
+        self._ref = ref
 
     @property
     def name(self) -> str:
@@ -230,6 +232,64 @@ class Table:
             ("apply_changes", key, op_column),
         )
 
+    def restore(
+        self,
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | int | None = None,
+        ref: str | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Make the table what it was, in a commit that adds no data; later versions stay."""
+        point = to_point(version, timestamp, ref)
+        return self._change(
+            "restore",
+            options,
+            lambda table: table.stage_restore(point),
+            (point.version, point.time_ms, point.ref),
+        )
+
+    def fast_forward(
+        self, name: str = MAIN, *, to: str, **options: Unpack[CommitOptions]
+    ) -> Commit:
+        """Give main everything that a branch has, in one commit: `fast_forward("main", to="b")`."""
+        line = self._forward_line(options.get("branch") or name, to)
+        options["branch"] = MAIN  # whatever branch this handle is of
+        return self._write(
+            "fast-forward",
+            options,
+            prepare=lambda _: None,
+            stage=lambda table, _: table.stage_forward(line),
+            request=(to,),
+        )
+
+    def changes(
+        self,
+        *,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        from_timestamp: datetime | str | int | None = None,
+        to_timestamp: datetime | str | int | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        ref: str | None = None,
+    ) -> Changes:
+        """The rows that came, went and changed after one version, up to another one.
+
+        Without a beginning the rows of version 0 are the first changes. `_op` is insert, delete,
+        update_before or update_after, `_version` and `_time` are those of the commit.
+        """
+        first = to_point(from_version, from_timestamp)
+        last = to_point(to_version, to_timestamp, ref)
+        return Changes(
+            self._parts,
+            self._line(last),
+            first,
+            last,
+            columns=to_columns(columns),
+            where=to_predicate(where),
+        )
+
     def set_properties(
         self,
         changed: Mapping[str, str] | None = None,
@@ -258,7 +318,7 @@ class Table:
 
     def alter(self, **options: Unpack[CommitOptions]) -> Alter[Commit]:
         """Collect changes of columns, key, partitioning and the like; they become one commit."""
-        head = self._head("alter")
+        head = self._head("alter", options.get("branch"))
         draft = Transaction(self._parts, check_options(options)).pin(head).draft()
         return Alter(draft, lambda steps, words: self._alter(steps, words, options))
 
@@ -269,44 +329,35 @@ class Table:
         where: str | None = None,
         version: int | None = None,
         timestamp: datetime | str | int | None = None,
+        ref: str | None = None,
     ) -> Scan:
-        """Rows of a version (the newest one by default), as columns and a condition choose them."""
-        head = self._head("read")
+        """Rows of a version (the newest one by default), as columns and a condition choose them.
+
+        With `ref` the rows of a tag, or of a branch, whose versions `version` then counts.
+        """
+        point = to_point(version, timestamp, ref)
+        head = self._line(point)
         wanted, predicate = to_columns(columns), to_predicate(where)
-        if version is not None:
-            check_number("version", version)
-        time_ms = None if timestamp is None else to_time_ms(timestamp)
-        return Scan(
-            self._parts,
-            self._id,
-            lambda: self._plan(head, version, time_ms, wanted, predicate),
-        )
+        return Scan(self._parts, self._id, lambda: self._plan(head, point, wanted, predicate))
 
     def to_arrow(self) -> pa.Table:
         return self.scan().to_arrow()
 
-    def history(self, limit: int = 1000) -> list[Commit]:
-        """The newest commits, newest first."""
-        head = self._head("read")
+    def history(self, limit: int = 1000, *, ref: str | None = None) -> list[Commit]:
+        """The newest commits, newest first; of a branch those of main before it began too."""
+        head = self._head("read", ref)
         if check_number("limit", limit) < 0:
             raise InvalidInput(f"limit {limit} is below zero", hint="give the most commits to list")
-        ledger = self._parts.outbox.ledger(self._id)
-        waiting = {r.version: r for r in ledger.pending() if r.kind != "checkpoint"}
-        return [
-            to_commit(
-                head,
-                commit,
-                reason=(waiting[commit.version].error or "waiting")
-                if commit.version in waiting
-                else None,
-            )
-            for commit in ledger.commits(limit)
-        ]
+        return list_commits(self._parts, head, limit)
 
     def files(
-        self, *, version: int | None = None, timestamp: datetime | str | int | None = None
+        self,
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | int | None = None,
+        ref: str | None = None,
     ) -> list[FileEntry]:
-        plan = self.scan(version=version, timestamp=timestamp).plan()
+        plan = self.scan(version=version, timestamp=timestamp, ref=ref).plan()
         specs = self._parts.planner.specs(self._head("read"))
         return [
             FileEntry(
@@ -319,9 +370,19 @@ class Table:
             for f in plan.files
         ]
 
-    def _head(self, action: Action) -> TableHead:
+    def _head(self, action: Action, ref: str | None = None) -> TableHead:
+        """The table now, on the branch that is named here or by this handle; main otherwise."""
         require(self._parts.principal, action, self._name)
-        return self._parts.catalog.get(self._id, self._name)
+        main = self._parts.catalog.get(self._id, self._name)
+        name = ref or self._ref
+        if name is None:
+            return main
+        refs = self._parts.refs
+        return refs.on_ref(main, name) if action == "read" else refs.on_branch(main, name)
+
+    def _line(self, point: Point) -> TableHead:
+        main = self._head("read", MAIN)
+        return replace(point, ref=point.ref or self._ref).head(self._parts, main)
 
     def _state(self) -> TableState:
         head = self._head("read")
@@ -330,12 +391,11 @@ class Table:
     def _plan(
         self,
         head: TableHead,
-        version: int | None,
-        time_ms: int | None,
+        point: Point,
         columns: tuple[str, ...] | None,
         predicate: Predicate | None,
     ) -> Plan:
-        commit = self._parts.catalog.resolve(head, version=version, time_ms=time_ms)
+        commit = point.commit(self._parts, head)
         state, live = self._parts.planner.look(head, commit.version)
         return make_plan(
             head,
@@ -368,8 +428,8 @@ class Table:
     ) -> Commit:
         """One commit; after a conflict only the metadata is done again, on the new head."""
         options = check_options(given)
-        head = self._head("write")
-        digest = digest_of(operation, head.uuid, *request)
+        head = self._head("write", options.branch)
+        digest = self._digest(operation, head, options, request)
         earlier = self._answered(options, digest)
         if earlier is not None:
             return earlier
@@ -392,7 +452,7 @@ class Table:
             transaction.discard_copies()
             retries -= 1
             transaction = Transaction(self._parts, options, digest)
-            table = transaction.pin(self._head("write"))
+            table = transaction.pin(self._head("write", options.branch))
 
     def _merge_rows(
         self,
@@ -410,13 +470,19 @@ class Table:
     ) -> Commit:
         """One commit of a change of rows, or none when no row is met."""
         options = check_options(given)
-        head = self._head("write")
-        digest = digest_of(operation, head.uuid, *request)
+        head = self._head("write", options.branch)
+        digest = self._digest(operation, head, options, request)
         earlier = self._answered(options, digest)
         if earlier is not None:
             return replace(earlier, operation=operation) if not earlier.changed else earlier
-        now = partial(self._head, "write")
+        now = partial(self._head, "write", options.branch)
         return RowCommit(self._parts, operation, options, digest, now, stage).run()
+
+    def _digest(
+        self, operation: str, head: TableHead, options: Options, request: tuple[object, ...]
+    ) -> str:
+        branch = options.branch or self._ref
+        return digest_of(operation, head.uuid, *request, *([branch] if branch else []))
 
     def _answered(self, options: Options, digest: str) -> Commit | None:
         """The commit an idempotency key or application transaction made before, if it did."""
@@ -428,5 +494,6 @@ class Table:
         if places is None:
             return None
         if not places:
-            return unchanged(self._head("write"), "nothing", options, replayed=True)
+            head = self._head("write", options.branch)
+            return unchanged(head, "nothing", options, replayed=True)
         return next(iter(replay(self._parts, places, options.publish).values()))

@@ -3,7 +3,7 @@
 import logging
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -20,15 +20,17 @@ from lakebed.model.changes import Proposal, UnchangedSince
 from lakebed.model.errors import (
     CommitConflict,
     CommitUnknown,
+    InvalidInput,
     LakebedError,
     NoChanges,
     TableExists,
     TableNotFound,
     TransactionClosed,
+    UnsupportedFeature,
 )
-from lakebed.model.history import Commit, CommitRecord, TableHead
-from lakebed.model.ids import TableId
-from lakebed.model.names import parse_table_name
+from lakebed.model.history import MAIN, Commit, CommitRecord, TableHead
+from lakebed.model.ids import MAIN_LINE, Line, TableId
+from lakebed.model.names import parse_table_name, parse_table_ref
 from lakebed.model.settings import Value
 from lakebed.security.policy import require
 from lakebed.storage.claim import MARKER
@@ -53,21 +55,25 @@ class Transaction:
         self.commits: dict[str, Commit] = {}
 
     def table(self, name: str) -> TransactionTable:
-        """A table as this transaction sees it: all of them at the moment of the first look."""
-        self._check_open()
-        key = str(parse_table_name(name))
-        require(self._parts.principal, "read", key)
-        if key not in self._staged:
-            seen = [(s.head.id, s.head.version) for s in self._staged.values() if s.base]
-            self.pin(self._parts.catalog.find_beside(parse_table_name(name), seen))
-        return TransactionTable(self._parts, key, self._staged[key], self._check_open)
+        """A table as this transaction sees it: all of them at the moment of the first look.
 
-    def pin(self, head: TableHead) -> TransactionTable:
+        `ns.table@branch` is the table on a branch.
+        """
+        self._check_open()
+        wanted, ref = parse_table_ref(name)
+        branch = ref or self._options.branch or MAIN
+        key = str(wanted) if branch == MAIN else f"{wanted}@{branch}"
+        require(self._parts.principal, "read", str(wanted))
+        if key not in self._staged:
+            seen = [s.head for s in self._staged.values() if s.base]
+            self.pin(self._parts.catalog.find_beside(wanted, seen, branch), key)
+        return TransactionTable(self._parts, str(wanted), self._staged[key], self._check_open)
+
+    def pin(self, head: TableHead, key: str | None = None) -> TransactionTable:
         """A table by its head, whatever its name means by now."""
-        key = str(head.name)
         state = self._parts.catalog.state(head, head.state_id)
-        self._staged[key] = Staged(head, state, state)
-        return TransactionTable(self._parts, key, self._staged[key], self._check_open)
+        staged = self._staged[key or str(head.name)] = Staged(head, state, state)
+        return TransactionTable(self._parts, str(head.name), staged, self._check_open)
 
     def create_table(
         self, name: str, schema: object, **options: Unpack[TableOptions]
@@ -76,6 +82,7 @@ class Transaction:
         self._check_open()
         key = parse_table_name(name)
         require(self._parts.principal, "create", str(key))
+        refuse_branch(self._options)
         if str(key) in self._staged:
             raise TableExists(f"table {key} is in this transaction already", hint="use table()")
         staged, rows = stage_table(self._parts, key, schema, NewTable(**options))
@@ -182,23 +189,40 @@ class Transaction:
             )
         serializable = self._isolation(changed) == "serializable"
         read = [s for s in self._staged.values() if s.scanned and s.create is None]
-        needs = [UnchangedSince(s.head.id, s.head.version) for s in read] if serializable else []
-        return self._propose(changed, needs)
+        needs = [UnchangedSince(s.head.id, s.head.version, s.head.line) for s in read]
+        return self._propose(changed, needs if serializable else ())
 
     def _propose(self, changed: Iterable[Staged], needs: Iterable[UnchangedSince]) -> Proposal:
         listed = list(changed)
+        self._check_lines(listed)
+        took = {"duration_ms": self._options.duration_ms}
+        proposed = [s.changes(self._options.txn) for s in listed]
         return Proposal(
             transaction_id=str(uuid.uuid4()),
             author=self._options.author,
             message=self._options.message,
             isolation=self._isolation(listed),
-            tables=tuple(s.changes(self._options.txn) for s in listed),
+            tables=tuple(replace(t, metrics={**t.metrics, **took}) for t in proposed),
             requirements=tuple(needs),
             principal=self._parts.principal.name,
             idempotency_key=self._options.idempotency_key,
             request_digest=self._digest or _digest(self._staged),
             summary=self._options.summary,
         )
+
+    def _check_lines(self, changed: Sequence[Staged]) -> None:
+        """A table has one set of counters: a commit can move one of its lines."""
+        ids = [s.head.id for s in changed]
+        if len(set(ids)) < len(ids):
+            raise UnsupportedFeature(
+                "a transaction cannot write to two branches of one table",
+                hint="write to one of them, and to the other in a second transaction",
+            )
+        if self._options.txn is not None and any(s.head.line != MAIN_LINE for s in changed):
+            raise UnsupportedFeature(
+                "the numbers of applications (txn) count what main has, not a branch",
+                hint="use idempotency_key on a branch, and txn when main follows it",
+            )
 
     def _isolation(self, changed: Iterable[Staged]) -> str:
         """The strictest of what the call and the tables ask for."""
@@ -256,10 +280,11 @@ def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Co
     """Publish what was committed, as asked. A failure is told, never raised: the commit stands."""
     commits = {}
     for head, commit in committed.commits:
-        reason = _publish(parts, head, commit, mode)
+        reason = publish_now(parts, head, commit, mode)
         if reason is not None and reason != BACKGROUND:
             warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
-        entry = to_commit(head, commit, reason=reason, replayed=committed.replayed)
+        names = None if commit.line == MAIN_LINE else parts.refs.names(head)
+        entry = to_commit(head, commit, reason=reason, replayed=committed.replayed, names=names)
         commits[str(head.name)] = entry
     return commits
 
@@ -287,8 +312,14 @@ def replay(parts: Parts, places: Places, mode: str | None) -> dict[str, Commit]:
 
 
 def to_commit(
-    head: TableHead, commit: CommitRecord, *, reason: str | None = None, replayed: bool = False
+    head: TableHead,
+    commit: CommitRecord,
+    *,
+    reason: str | None = None,
+    replayed: bool = False,
+    names: Mapping[Line, str] | None = None,
 ) -> Commit:
+    """`names` are those of lines; a commit on main needs none."""
     return Commit(
         table=str(head.name),
         version=commit.version,
@@ -301,16 +332,32 @@ def to_commit(
         published=reason is None,
         reason=reason,
         replayed=replayed,
+        branch=names.get(commit.line) if names is not None else MAIN,
     )
 
 
-def _publish(parts: Parts, head: TableHead, commit: CommitRecord, mode: str | None) -> str | None:
+def refuse_branch(options: Options) -> None:
+    """A table begins on main."""
+    if options.branch is not None:
+        raise InvalidInput(
+            "a new table has no branches yet", hint="create it, then create_branch()"
+        )
+
+
+def publish_now(
+    parts: Parts, head: TableHead, commit: CommitRecord | None, mode: str | None
+) -> str | None:
+    """What was committed, or what refs are now; why not, if it is not published."""
     try:
-        state = parts.catalog.state(head, commit.state_id)
+        state = parts.catalog.state(head, commit.state_id if commit else head.state_id)
         if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
             parts.worker.notify(head.id)
             return BACKGROUND
-        drained = parts.drainer.drain(head.id, up_to=commit.version)
+        up_to = commit.version if commit else head.version
+        if commit is not None and commit.line != MAIN_LINE:
+            # Each line counts for itself, and all of them are published in one order.
+            up_to = max(up_to, parts.catalog.get(head.id, str(head.name)).version)
+        drained = parts.drainer.drain(head.id, up_to=up_to)
     except LakebedError as error:
         return f"{error.code}: {error.message}"
     if drained.checkpoint_due:

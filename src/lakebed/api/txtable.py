@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from lakebed.api.alter import Alter, Step
 from lakebed.api.constraints import refuse_violations
@@ -11,6 +12,8 @@ from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.merging import merge_steps
 from lakebed.api.options import CommitOptions
 from lakebed.api.parts import Parts
+from lakebed.api.points import Point, to_point
+from lakebed.api.restore import forward, restore
 from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate
 from lakebed.api.staging import PositionsById, Staged
@@ -30,7 +33,7 @@ from lakebed.model.changes import (
     SetSortOrder,
     SetSpec,
 )
-from lakebed.model.counts import RowCounts
+from lakebed.model.counts import NO_ROWS, RowCounts
 from lakebed.model.errors import (
     CommitConflict,
     InvalidInput,
@@ -41,7 +44,7 @@ from lakebed.model.errors import (
 from lakebed.model.expressions import TRUE, Not, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableHead
-from lakebed.model.ids import StateId
+from lakebed.model.ids import Line, StateId
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
@@ -133,6 +136,16 @@ class TransactionTable:
     ) -> RowCounts:
         """Apply rows that say INSERT, UPDATE or DELETE in a column, the last of each key."""
         return self._merged_rows(rows, {}, lambda m, r: m.apply_changes(r, key, op_column))
+
+    def restore(
+        self,
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | int | None = None,
+        ref: str | None = None,
+    ) -> None:
+        """Make the table what it was; nothing else can be done to it in this transaction."""
+        self.stage_restore(to_point(version, timestamp, ref))
 
     def set_properties(
         self, changed: Mapping[str, str] | None = None, *, removed: Sequence[str] = ()
@@ -229,6 +242,15 @@ class TransactionTable:
         for change in changes:
             self._staged.change(change, "alter")
         self._staged.sees_all_rows |= draft.sees_all_rows
+
+    def stage_restore(self, point: Point) -> RowCounts:
+        self._may("write")
+        restore(self._parts, self._staged, point)
+        return NO_ROWS
+
+    def stage_forward(self, line: Line) -> None:
+        self._may("write")
+        forward(self._parts, self._staged, line)
 
     def draft(self) -> Draft:
         """The table as this transaction sees it, to be changed."""

@@ -11,14 +11,14 @@ from lakebed.model import errors
 from lakebed.model.changes import Proposal, TableChanges
 from lakebed.model.errors import DatabaseLocked, IdempotencyMismatch, InvalidInput, LakebedError
 from lakebed.model.history import CommitRecord, TableHead
-from lakebed.model.ids import TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, TableId, Version
 
 _ERRORS: dict[str, type[LakebedError]] = {
     kind.__name__: kind
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, LakebedError)
 }
-Places = Sequence[tuple[TableId, Version]]
+Places = Sequence[tuple[TableId, Version, Line]]
 
 
 def check_answer(tx: Tx, proposal: Proposal) -> Places | None:
@@ -42,7 +42,7 @@ def look_up(tx: Tx, principal: str, key: str, digest: str) -> Places | None:
     if answer.status == "refused":
         kind = _ERRORS.get(result["kind"], LakebedError)
         raise kind(result["message"], hint=result["hint"], replayed=True)
-    return [(TableId(t), Version(v)) for t, v in result]
+    return [(TableId(t), Version(v), Line(line)) for t, v, line in result]
 
 
 def answer_of(
@@ -50,7 +50,7 @@ def answer_of(
 ) -> tuple[str, object] | None:
     """(status, result) to keep; None for an error that may not happen again."""
     if not isinstance(outcome, LakebedError):
-        return "done", [(head.id, commit.version) for head, commit in outcome]
+        return "done", [(head.id, commit.version, commit.line) for head, commit in outcome]
     if outcome.retryable or "replayed" in outcome.context:
         return None
     if isinstance(outcome, IdempotencyMismatch):
@@ -78,7 +78,7 @@ def repeated_app_transaction(tx: Tx, proposed: Sequence[TableChanges]) -> Places
         app_id, number = ours.app_transaction
         found = attachments.find_app_transaction(tx, ours.table_id, app_id)
         if found is not None and found[0] >= number:
-            places.append((ours.table_id, found[1]))
+            places.append((ours.table_id, found[1], MAIN_LINE))
     if places and len(places) < len(proposed):
         raise InvalidInput(
             "some tables of this commit have its application transaction already, others not",

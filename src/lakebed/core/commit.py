@@ -28,7 +28,7 @@ from lakebed.core.hold import PAUSE_S, held_error, holding, must_wait
 from lakebed.core.ledger import typing_of
 from lakebed.core.lines import find_commit, find_head
 from lakebed.core.naming import place_table
-from lakebed.meta import commits, files, tables
+from lakebed.meta import commits, files, refs, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.changes import (
     AppendFiles,
@@ -44,12 +44,13 @@ from lakebed.model.errors import (
     CommitUnknown,
     DatabaseLocked,
     LakebedError,
+    RefNotFound,
     TableHeld,
     TableNotFound,
 )
 from lakebed.model.files import LiveFile
 from lakebed.model.history import CommitRecord, TableHead, TableState
-from lakebed.model.ids import StateId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, StateId, TableId, Version
 
 _log = logging.getLogger("lakebed.core")
 _BATCH = 64
@@ -205,7 +206,7 @@ def place(tx: Tx, proposal: Proposal) -> Committed:
         keep_answer(tx, proposal, ("done", earlier))
         return _replayed(tx, earlier)
     for need in proposal.requirements:
-        head = tables.get_table(tx, need.table_id)
+        head = find_head(tx, need.table_id, need.line)
         if head is None or head.version != need.version:
             raise _Refused(_conflict_of(head, need.version, "a table that was read has changed"))
     looked = [(ours, *_look(tx, proposal, ours)) for ours in proposal.tables]
@@ -238,6 +239,11 @@ def _look(tx: Tx, proposal: Proposal, ours: TableChanges) -> tuple[TableHead, Ta
     head = find_head(tx, ours.table_id, ours.line)
     if head is None:
         raise TableNotFound("the table was dropped", hint="open it again by its name")
+    if head.line != MAIN_LINE and not refs.has_branch(tx, head.id, head.line):
+        raise RefNotFound(
+            f"the branch of {head.name} that this was made for was dropped",
+            hint="make the branch again, or write to main",
+        )
     if must_wait(proposal, ours, head, tx.now_ms() if head.held_by else 0):
         raise held_error(f"table {head.name}")
     state = tables.get_state(tx, head.id, head.state_id)
@@ -300,10 +306,11 @@ def _since(tx: Tx, commit: CommitRecord, state_id: StateId, *, needs_files: bool
     )
 
 
-def _replayed(tx: Tx, places: Sequence[tuple[TableId, Version]]) -> Committed:
+def _replayed(tx: Tx, places: Places) -> Committed:
     found = []
-    for table_id, version in places:
-        head, commit = tables.get_table(tx, table_id), commits.get_commit(tx, table_id, version)
+    for table_id, version, line in places:
+        head = tables.get_table(tx, table_id)
+        commit = commits.get_commit(tx, table_id, version, line)
         if head is None or commit is None:
             raise TableNotFound(
                 "the table of the earlier answer is gone", hint="use a new idempotency key"

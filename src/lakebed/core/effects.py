@@ -9,8 +9,9 @@ from lakebed.meta.store import Tx
 from lakebed.model.changes import DeleteRows, FastForward, RemoveFiles, Restore, TableChanges
 from lakebed.model.errors import BranchDiverged, NoChanges, VersionNotFound
 from lakebed.model.files import LiveFile
-from lakebed.model.history import TableHead, TableState
+from lakebed.model.history import LineRecord, TableHead, TableState
 from lakebed.model.ids import MAIN_LINE, FileId
+from lakebed.model.schema import files_fit
 from lakebed.model.vectors import Positions
 
 
@@ -61,8 +62,10 @@ def _restored(tx: Tx, change: Restore, head: TableHead, before: TableState) -> F
     returned = files.shown_until(tx, head.id, change.version, typing, head.line)
     # Restored before, a file may be visible in another interval with the same vector.
     same = {(f.id, f.vector) for f in removed} & {(f.id, f.vector) for f in returned}
+    # What is no row belongs to the table, not to a branch of it.
+    moves = head.line == MAIN_LINE
     return Found(
-        restored(before, tables.get_state(tx, head.id, then.state_id)),
+        restored(before, tables.get_state(tx, head.id, then.state_id)) if moves else before,
         [f for f in removed if (f.id, f.vector) not in same],
         [f for f in returned if (f.id, f.vector) not in same],
     )
@@ -70,8 +73,13 @@ def _restored(tx: Tx, change: Restore, head: TableHead, before: TableState) -> F
 
 def _forwarded(tx: Tx, change: FastForward, head: TableHead, before: TableState) -> Found:
     branch = lines.get_line(tx, head.id, change.line)
+    if branch.parent_line != MAIN_LINE:
+        raise BranchDiverged(
+            f"the branch of {head.name} began on another branch, not on main",
+            hint="main can only follow a branch that was made from main",
+        )
     taken = commits.get_commit(tx, head.id, branch.main_version)
-    if branch.parent_line != MAIN_LINE or taken is None or taken.snapshot_id != head.snapshot_id:
+    if taken is None or taken.snapshot_id != head.snapshot_id:
         raise BranchDiverged(
             f"main of {head.name} has changed since the branch began",
             hint="main can only follow a branch that holds everything main has; write to main, or"
@@ -79,8 +87,22 @@ def _forwarded(tx: Tx, change: FastForward, head: TableHead, before: TableState)
         )
     if branch.version == branch.merged_version:
         raise NoChanges("main has everything of the branch already", hint="write to it first")
+    _refuse_unchecked(tx, branch, head, before)
     place = (tx, head.id, branch.merged_version, typing_of(tx, head.id), change.line)
     return Found(before, files.shown_until(*place), files.shown_since(*place), branch=branch)
+
+
+def _refuse_unchecked(tx: Tx, branch: LineRecord, head: TableHead, now: TableState) -> None:
+    """Rows of a branch passed the constraints that the table had when they were written."""
+    own = commits.commits_after(tx, head.id, branch.merged_version, branch.line)
+    for state_id in sorted({commit.state_id for commit in own}):
+        then = tables.get_state(tx, head.id, state_id)
+        passed = now.constraints.items() <= then.constraints.items()
+        if not passed or not files_fit(then.schema, now.schema):
+            raise BranchDiverged(
+                f"{head.name} got a constraint or a default after rows were written to the branch",
+                hint="make a new branch from main, and write the rows to it again",
+            )
 
 
 def write(tx: Tx, effects: Effects) -> None:

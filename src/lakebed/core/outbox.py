@@ -8,8 +8,9 @@ from lakebed.core.ledger import Ledger
 from lakebed.meta import commits, outbox, publications, tables
 from lakebed.meta.store import Store
 from lakebed.model.history import ManifestRecord, OutboxRow, PublicationRecord
-from lakebed.model.ids import SnapshotId, TableId, Version
+from lakebed.model.ids import Line, SnapshotId, TableId, Version
 
+Place = tuple[TableId, Line, Version]
 _LOCKS = 64  # tables share locks, so that lock files do not pile up with tables
 
 
@@ -29,18 +30,16 @@ class Outbox:
         with self._store.read() as tx:
             return outbox.all_pending(tx), tx.now_ms()
 
-    def transaction_of(
-        self, table_id: TableId, version: Version
-    ) -> tuple[str, list[tuple[tuple[TableId, Version], str]]]:
-        """The transaction of a commit, and every (table, version) it made with the table's name."""
+    def transaction_of(self, row: OutboxRow) -> tuple[str, list[tuple[Place, str]]]:
+        """The transaction of a commit that waits, and every place it made with its table's name."""
         with self._store.read() as tx:
-            commit = commits.get_commit(tx, table_id, version)
-            assert commit is not None, (table_id, version)
+            commit = commits.get_commit(tx, row.table_id, row.version, row.line)
+            assert commit is not None, (row.table_id, row.version)
             places = []
             for other in commits.commits_of_transaction(tx, commit.transaction_id):
                 head = tables.get_table(tx, other.table_id)
                 name = str(head.name) if head else f"table {other.table_id}"
-                places.append(((other.table_id, other.version), name))
+                places.append(((other.table_id, other.line, other.version), name))
         return commit.transaction_id, places
 
     def publishing(self, table_id: TableId) -> AbstractContextManager[None]:

@@ -28,7 +28,7 @@ class Tally:
 
 # Entries of a commit's summary that are counted here; a user's value would contradict them.
 SUMMARY_NAMES = frozenset(
-    {"operation"}
+    {"operation", "duration_ms", "restored_version", "branch_version"}
     | {f"{verb}_{what}" for verb in ("added", "removed") for what in ("files", "rows", "bytes")}
     | {f"{verb}-data-files" for verb in ("added", "deleted", "total")}
     | {f"{verb}-records" for verb in ("added", "deleted", "total")}

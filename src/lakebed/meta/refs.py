@@ -48,5 +48,11 @@ def delete_ref(tx: Tx, table_id: TableId, name: str) -> bool:
     return tx.run("DELETE FROM refs WHERE table_id = ? AND name = ?", (table_id, name)) == 1
 
 
+def has_branch(tx: Tx, table_id: TableId, line: Line) -> bool:
+    """Is a line still a branch, or was its name dropped?"""
+    sql = "SELECT 1 FROM refs WHERE table_id = ? AND kind = 'branch' AND line = ?"
+    return tx.one(sql, (table_id, line)) is not None
+
+
 def _ref(row: Row) -> Ref:
     return Ref(row[0], row[1], Line(row[2]), Version(row[3]), *row[4:])

@@ -13,6 +13,9 @@ from lakebed.model.schema import Schema
 DELTA = "delta"
 ICEBERG = "iceberg"
 FORMATS = (DELTA, ICEBERG)
+BRANCH = "branch"
+TAG = "tag"
+MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,16 @@ class Commit:
     reason: str | None = None  # why it is not published
     replayed: bool = False  # answered before: same idempotency key or application transaction
     changed: bool = True  # False: no row was touched, so there is no new version; this is the head
+    branch: str | None = MAIN  # that it was made on; None: one that was dropped
 
     @property
     def time(self) -> datetime:
         return datetime.fromtimestamp(self.time_ms / 1000, UTC)
+
+    @property
+    def duration_ms(self) -> int | None:
+        """From the beginning of the call to the commit, files written and all; None: not known."""
+        return self.summary.get("duration_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,10 @@ class Ref:
     max_age_ms: int | None = None
     min_snapshots: int | None = None
     max_snapshot_age_ms: int | None = None
+
+    @property
+    def created(self) -> datetime:
+        return datetime.fromtimestamp(self.created_ms / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True)

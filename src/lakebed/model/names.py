@@ -40,6 +40,18 @@ def parse_table_name(text: str) -> TableName:
     return TableName(parts[:-1], parts[-1])
 
 
+def parse_table_ref(text: str) -> tuple[TableName, str | None]:
+    """`sales.orders`, or `sales.orders@audit`: a table as a branch or tag has it."""
+    if not isinstance(text, str):
+        return parse_table_name(text), None
+    name, at, ref = text.partition("@")
+    if at and not ref:
+        raise InvalidName(
+            f"{text!r} names no branch or tag", hint="write NAMESPACE.TABLE@REF", name=text
+        )
+    return parse_table_name(name), ref or None
+
+
 def parse_namespace(text: str) -> tuple[str, ...]:
     return _split(text, "namespace")
 
@@ -77,6 +89,12 @@ def _split(text: str, what: str) -> tuple[str, ...]:
     parts = tuple(text.split("."))
     for part in parts:
         _check_part(part, what)
+        if "@" in part:
+            raise InvalidName(
+                f"{what} name {text!r} contains an @",
+                hint="it stands between a table and the name of a branch or tag",
+                name=text,
+            )
         if "/" in part or "\\" in part:
             raise InvalidName(
                 f"{what} name {text!r} contains a slash",

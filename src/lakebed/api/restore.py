@@ -1,0 +1,44 @@
+"""A table as a whole becomes what it was, or what a branch of it is. No data is written."""
+
+from lakebed.api.parts import Parts
+from lakebed.api.points import Point
+from lakebed.api.staging import Staged
+from lakebed.core.state import restored
+from lakebed.model.changes import FastForward, Restore
+from lakebed.model.errors import InvalidInput, UnsupportedFeature
+from lakebed.model.history import CommitRecord
+from lakebed.model.ids import MAIN_LINE, Line
+
+
+def restore(parts: Parts, staged: Staged, point: Point) -> None:
+    """Stage it, unless the table is at that version."""
+    commit = _find(parts, staged, point)
+    if commit.version == staged.head.version:
+        return
+    then, live = parts.planner.look(staged.head, commit.version)
+    moves = staged.head.line == MAIN_LINE
+    state = restored(staged.state, then) if moves else staged.state
+    staged.move(Restore(commit.version), "restore", state, live)
+
+
+def _find(parts: Parts, staged: Staged, point: Point) -> CommitRecord:
+    if point == Point():
+        raise InvalidInput(
+            "restore needs a version, a timestamp or a ref", hint="restore(version=3)"
+        )
+    if point.ref is None:
+        return point.commit(parts, staged.head)
+    main = parts.catalog.get(staged.head.id, str(staged.head.name))
+    commit = point.commit(parts, point.head(parts, main))
+    if commit.line != staged.head.line:
+        raise UnsupportedFeature(
+            f"{point.ref} names a version of another branch",
+            hint='restore goes back on one line; main takes a branch by fast_forward("main", to=…)',
+        )
+    return commit
+
+
+def forward(parts: Parts, staged: Staged, line: Line) -> None:
+    """Main becomes what the line is; whether it may is decided when it is committed."""
+    _, live = parts.planner.look(staged.head, staged.head.version)
+    staged.move(FastForward(line), "fast-forward", staged.state, live)
