@@ -100,11 +100,11 @@ def read_update(reader: Reader) -> Update:
     relation = see(fragments, target)
     reader.expect("SET")
     assignments = read_assignments(reader, fragments, "FROM", "WHERE", "RETURNING")
-    source = None
+    source, aliases = None, tuple[str, ...]()
     if reader.take("FROM"):
-        source, _ = fragments.relations(*reader.skip_until("WHERE", "RETURNING"))
+        source, aliases = fragments.relations(*reader.skip_until("WHERE", "RETURNING"))
     where, target = _where(reader, fragments, target, relation)
-    return Update(target, reader.span, assignments, where, source)
+    return Update(target, reader.span, assignments, where, source, aliases)
 
 
 def read_delete(reader: Reader) -> Delete:

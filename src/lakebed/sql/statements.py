@@ -81,6 +81,7 @@ class Update:
     assignments: tuple[Assignment, ...]
     where: Expression | None = None
     source: Expression | None = None
+    source_aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from lakebed.rowops.literal import literal
 from lakebed.rowops.workbench import Prepare, quoted
 from lakebed.sql.inline import inlined
 from lakebed.sql.predicate import parse_predicate
-from lakebed.sql.query import Expression, Reference
+from lakebed.sql.query import Expression, Reference, Select
 from lakebed.sql.statements import (
     Assignment,
     Delete,
@@ -101,11 +101,7 @@ def run_delete(context: Context, statement: Delete, values: Values) -> Result:
 
 def run_update(context: Context, statement: Update, values: Values) -> Result:
     if statement.source is not None:
-        raise SqlUnsupported(
-            "UPDATE … FROM is not supported",
-            hint="use MERGE INTO … USING … WHEN MATCHED THEN UPDATE: it says what several matches"
-            " of one row do",
-        )
+        return _update_from(context, statement, statement.source, values)
     tables = _tables(statement.where, *(a.value for a in statement.assignments))
     where = "TRUE" if statement.where is None else _text(statement.where, values)
 
@@ -117,6 +113,23 @@ def run_update(context: Context, statement: Update, values: Values) -> Result:
 
     request = (where, [(a.path, a.value and a.value.sql) for a in statement.assignments], values)
     return _change(context, statement, "update", stage, request)
+
+
+def _update_from(context: Context, statement: Update, source: Expression, values: Values) -> Result:
+    """A MERGE with one clause: a row that several rows of the source match is an error."""
+    if len(statement.source_aliases) != 1:
+        raise SqlUnsupported(
+            "UPDATE … FROM takes one relation",
+            hint="join them in a subquery: FROM (SELECT …) AS s",
+        )
+    (alias,) = statement.source_aliases
+    select = Select(
+        f"SELECT {quoted(alias)}.* FROM {source.sql}", source.span, source.tables, source.parameters
+    )
+    on = statement.where or Expression("TRUE", statement.span)
+    clause = MergeClause("matched", "update", assignments=statement.assignments)
+    merge = Merge(statement.target, statement.span, select, alias, on, (clause,))
+    return run_merge(context, merge, values)
 
 
 def run_truncate(context: Context, statement: Truncate, values: Values) -> Result:
