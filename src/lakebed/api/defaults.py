@@ -9,13 +9,13 @@ from lakebed.engines.arrow.values import Refused
 from lakebed.model.errors import InvalidSchema, LakebedError, UnsupportedFeature
 from lakebed.model.ids import FieldId, SchemaId
 from lakebed.model.schema import Schema
-from lakebed.model.types import Field, Stored, Type, is_scalar
+from lakebed.model.types import INTEGERS, Field, Stored, Type, is_scalar
 
 _UNREADABLE = ("timestamp_ns", "timestamptz_ns")
 
 
 def to_default(column: str, kind: Type, value: object) -> Stored:
-    """Text is read as JSON and CSV have it: '2024-01-31' is a day, '1.50' a decimal."""
+    """Text is read as CSV has it: '2024-01-31' is a day, '1.50' a decimal, '5' a number."""
     if not is_scalar(kind):
         raise UnsupportedFeature(
             f"column {column!r} of type {kind} cannot have a default",
@@ -42,6 +42,8 @@ def to_default(column: str, kind: Type, value: object) -> Stored:
             column=column,
         )
 
+    if isinstance(value, str):
+        value = _read(kind, value)
     schema = Schema(SchemaId(0), (Field(FieldId(1), "default", kind, False, None, "default"),))
     batch = convert_rows(
         [{"default": value}], schema, complain=complain, text=isinstance(value, str)
@@ -55,3 +57,18 @@ def to_default(column: str, kind: Type, value: object) -> Stored:
             column=column,
         )
     return found
+
+
+def _read(kind: Type, text: str) -> object:
+    """Numbers and truth from text; what is neither stays text, and is refused as that."""
+    name = str(kind)
+    try:
+        if name in INTEGERS:
+            return int(text)
+        if name in ("float", "double"):
+            return float(text)
+    except ValueError:
+        return text
+    if name == "boolean":
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return text

@@ -29,7 +29,7 @@ from lakebed.model.partitioning import (
     partition_terms,
 )
 from lakebed.model.schema import Schema, assign_ids, with_primary_key
-from lakebed.model.types import Field, Type
+from lakebed.model.types import Field, Type, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,24 @@ def _refuse_misread(column: str, kind: Type) -> None:
         )
 
 
+def refuse_lost_in_maps(schemas: Sequence[Schema], fields: tuple[Field, ...]) -> None:
+    """deltalake takes members of structs inside maps by their place: it refuses files that have
+    fewer or more, but shows wrong values once one was dropped and another added."""
+    now = {int(f.id) for f in walk(fields)}
+    for schema in schemas:
+        for field in evolution.maps_of(schema.fields):
+            lost = {int(f.id) for f in walk((field,))} - now if int(field.id) in now else set()
+            if lost:
+                name = ".".join(f.name for f in schema.path_of(min(lost)))
+                raise UnsupportedFeature(
+                    f"{name!r} lies inside a map: Delta readers would mix it up with others in the"
+                    " rows there are",
+                    hint="leave it unused, or publish the table as Iceberg alone"
+                    " (formats=['iceberg'])",
+                    column=name,
+                )
+
+
 class Draft:
     def __init__(self, basis: Basis) -> None:
         state = basis.state
@@ -70,6 +88,10 @@ class Draft:
         self._comment = state.comment
         # What was decided holds only if no row came in between.
         self.sees_all_rows = False
+
+    def check_delta(self) -> None:
+        """Refuse to show the table in Delta if its past stands against that."""
+        refuse_lost_in_maps(self._basis.schemas, self._schema.fields)
 
     @property
     def schema(self) -> Schema:
@@ -104,7 +126,10 @@ class Draft:
     def drop_column(self, path: tuple[str, ...]) -> None:
         self._refuse_used(path)
         self._refuse_constrained(path, "dropped")
-        self._set_fields(evolution.drop(self._schema.fields, path))
+        fields = evolution.drop(self._schema.fields, path)
+        if DELTA in self._basis.state.formats:
+            refuse_lost_in_maps([*self._basis.schemas, self._schema], fields)
+        self._set_fields(fields)
 
     def set_comment(self, path: tuple[str, ...], doc: str | None) -> None:
         self._set_fields(evolution.comment(self._schema.fields, path, doc))

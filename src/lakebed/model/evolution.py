@@ -274,6 +274,15 @@ def _refuse_twice(level: Fields, path: tuple[str, ...]) -> None:
         )
 
 
+def maps_of(fields: Fields) -> list[Field]:
+    """The outermost maps, wherever they lie."""
+    found: list[Field] = []
+    for field in fields:
+        is_map = isinstance(field.type, MapType)
+        found += [field] if is_map else maps_of(children(field.type))
+    return found
+
+
 def ids_below(fields: Fields, path: tuple[str, ...]) -> frozenset[int]:
     """The ids of a field and all it holds."""
     return frozenset(int(f.id) for f in walk((find_path(fields, path)[-1],)))

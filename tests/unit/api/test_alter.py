@@ -115,6 +115,25 @@ def test_names_dropped_in_one_transaction_stay_taken(lake: lakebed.Lake) -> None
     assert lake.check().clean
 
 
+def test_members_inside_maps_are_dropped_only_where_delta_does_not_show_them(
+    lake: lakebed.Lake,
+) -> None:
+    text = "id long, m map<string, struct<v: int, w: int>>, s struct<x: int, n: map<int, int>>"
+    both, iceberg = (
+        lake.create_table("s.t", text),
+        lake.create_table("s.u", text, formats="iceberg"),
+    )
+
+    with pytest.raises(UnsupportedFeature, match="inside a map"):
+        both.alter().drop_column("m.value.v")
+    iceberg.alter().drop_column("m.value.v").commit()
+    with pytest.raises(UnsupportedFeature, match="inside a map"):
+        iceberg.set_formats("delta,iceberg")
+
+    both.alter().drop_column("m").drop_column("s.n").commit()
+    assert [f.name for f in both.schema.fields] == ["id", "s"]
+
+
 def test_a_column_may_not_take_the_name_of_a_partition_field(lake: lakebed.Lake) -> None:
     table = lake.create_table("s.t", "id long, p string", partition_by=["p"])
     table.alter().rename_column("p", "place").commit()
