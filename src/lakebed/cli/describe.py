@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lakebed.api.status import Lag, Status
     from lakebed.api.table import FileEntry, Table
     from lakebed.maintenance.findings import Finding, Report
-    from lakebed.model.history import Commit
+    from lakebed.model.history import Commit, Ref
 
 Record = dict[str, Any]
 _EPOCH = date(1970, 1, 1)
@@ -65,6 +65,8 @@ def commit_record(commit: "Commit") -> Record:
         "version": commit.version,
         "time": commit.time,
         "operation": commit.operation,
+        "branch": commit.branch,
+        "duration_ms": commit.duration_ms,
         "author": commit.author,
         "message": commit.message,
         "added_rows": commit.summary.get("added_rows", 0),
@@ -77,18 +79,30 @@ def commit_record(commit: "Commit") -> Record:
     }
 
 
+def ref_record(ref: "Ref") -> Record:
+    return {
+        "name": ref.name,
+        "kind": ref.kind,
+        "version": ref.version,
+        "snapshot_id": ref.snapshot_id,
+        "created": ref.created,
+        "max_age_ms": ref.max_age_ms,
+        "min_snapshots": ref.min_snapshots,
+        "max_snapshot_age_ms": ref.max_snapshot_age_ms,
+    }
+
+
 def commit_line(commit: "Commit") -> str:
     """One sentence about a commit, for people."""
+    table = commit.table if commit.branch == "main" else f"{commit.table}@{commit.branch}"
     if commit.replayed:
-        return (
-            f"{commit.table}: version {commit.version} was the answer before; nothing was written"
-        )
+        return f"{table}: version {commit.version} was the answer before; nothing was written"
     added, removed = commit.summary.get("added_rows", 0), commit.summary.get("removed_rows", 0)
     counts = [f"{count_of(added, 'row')} added" if added else ""]
     counts += [f"{count_of(removed, 'row')} removed" if removed else ""]
     told = ", ".join(c for c in counts if c) or commit.operation
     late = "" if commit.published else " (not published yet)"
-    return f"{commit.table} is at version {commit.version}: {told}{late}"
+    return f"{table} is at version {commit.version}: {told}{late}"
 
 
 def file_record(entry: "FileEntry", types: dict[str, Type]) -> Record:

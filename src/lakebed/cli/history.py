@@ -1,9 +1,12 @@
 """`lakebed history` and `lakebed files`: what a table is made of."""
 
+from typing import Any
+
 import click
 
 from lakebed.cli.call import Call, Command, pass_call
 from lakebed.cli.describe import commit_record, file_record, partition_types
+from lakebed.cli.options import POINT, add_options
 from lakebed.cli.output import show_list
 
 
@@ -12,12 +15,15 @@ from lakebed.cli.output import show_list
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Newest commits."
 )
+@click.option("--ref", help="Of this branch, or up to this tag.")
 @pass_call
-def history(call: Call, name: str, limit: int) -> None:
+def history(call: Call, name: str, limit: int, ref: str | None) -> None:
     """List the commits of a table, newest first."""
     with call.open() as lake:
-        commits = lake.table(name).history(limit)
+        commits = lake.table(name).history(limit, ref=ref)
     columns = ["version", "time", "operation", "added_rows", "removed_rows", "author", "message"]
+    if any(commit.branch != "main" for commit in commits):
+        columns.insert(1, "branch")
     records = [commit_record(commit) for commit in commits]
     if not all(commit.published for commit in commits):
         columns.append("reason")
@@ -26,13 +32,12 @@ def history(call: Call, name: str, limit: int) -> None:
 
 @click.command(cls=Command)
 @click.argument("name")
-@click.option("--version", type=int, help="Of this version. Default: the newest.")
-@click.option("--timestamp", metavar="TIME", help="As it was then, such as 2026-11-01T12:00:00Z.")
+@add_options(*POINT)
 @pass_call
-def files(call: Call, name: str, version: int | None, timestamp: str | None) -> None:
+def files(call: Call, /, name: str, **point: Any) -> None:
     """List the data files of a table."""
     with call.open() as lake:
         table = lake.table(name)
         types = partition_types(table)
-        entries = table.files(version=version, timestamp=timestamp)
+        entries = table.files(**point)
     show_list([file_record(entry, types) for entry in entries], as_json=call.json)

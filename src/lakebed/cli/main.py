@@ -11,12 +11,15 @@ import lakebed
 from lakebed.cli.append import append
 from lakebed.cli.call import Group
 from lakebed.cli.cat import cat
+from lakebed.cli.changes import changes
 from lakebed.cli.check import check
 from lakebed.cli.failures import USAGE, run
 from lakebed.cli.history import files, history
 from lakebed.cli.init import init
 from lakebed.cli.namespace import namespace
 from lakebed.cli.publish import publish, status
+from lakebed.cli.ref import branch, tag
+from lakebed.cli.restore import restore
 from lakebed.cli.settings import settings
 from lakebed.cli.sql import sql
 from lakebed.cli.table import table
@@ -84,6 +87,10 @@ for command in (
     sql,
     cat,
     history,
+    changes,
+    restore,
+    branch,
+    tag,
     files,
     publish,
     status,

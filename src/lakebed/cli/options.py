@@ -2,6 +2,7 @@
 
 import csv
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -69,11 +70,44 @@ _WRITE = (
 _NAMES = ("message", "author", "idempotency_key", "txn", "isolation", "publish")
 
 
+# Which version of a table is meant.
+POINT = (
+    click.option("--version", type=int, help="Of this version. Default: the newest."),
+    click.option(
+        "--timestamp", metavar="TIME", help="As it was then, such as 2026-11-01T12:00:00Z."
+    ),
+    click.option("--ref", help="Of this branch or tag."),
+)
+_TEXT = ("table", "csv", "json", "jsonl")
+_BINARY = ("parquet", "arrow")
+format_option = click.option(
+    "--format",
+    type=click.Choice((*_TEXT, *_BINARY)),
+    help="How to write the rows. Default: table, or json with --json.",
+)
+
+
+def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options, in the order of the help."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def write_options(command: F) -> F:
     """What every write takes besides its rows."""
-    for option in reversed(_WRITE):
-        command = option(command)
-    return command
+    return add_options(*_WRITE)(command)
+
+
+def rows_format(given: str | None, *, as_json: bool) -> str:
+    form = given or ("json" if as_json else "table")
+    if form in _BINARY and sys.stdout.isatty():
+        raise click.UsageError(f"{form} is not for a terminal: send it to a file or a pipe")
+    return form
 
 
 def take_write_options(given: dict[str, Any]) -> "CommitOptions":
