@@ -239,9 +239,7 @@ def _polars_iceberg(location: str, where: str | None) -> pa.Table:
 READERS: dict[str, tuple[str, Callable[[str, str | None], pa.Table]]] = {
     "PyIceberg": (
         "iceberg",
-        lambda at, where: (
-            _static(at).scan(**({} if where is None else {"row_filter": where})).to_arrow()
-        ),
+        lambda at, where: _static(at).scan(row_filter=where or "id >= 0").to_arrow(),
     ),
     "Polars scan_iceberg": ("iceberg", _polars_iceberg),
     "deltalake to_pyarrow": ("delta", lambda at, _: DeltaTable(at).to_pyarrow_table()),

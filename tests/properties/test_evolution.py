@@ -19,9 +19,10 @@ from pyiceberg.table import StaticTable
 import lakebed
 from lakebed.model.errors import InvalidInput, NoChanges
 from lakebed.model.evolution import find_path
+from lakebed.model.ids import FieldId
 from lakebed.model.types import Field, ListType, Primitive, StructType, Type
 
-Row = dict[int, Any]
+Row = dict[FieldId, Any]
 NAMES = ("a", "b", "c", "d", "A")
 LEVELS: tuple[tuple[str, ...], ...] = ((), ("s",), ("s", "t"), ("l", "element"))
 KINDS = ("byte", "int", "float", "decimal(5,2)", "string", "long")

@@ -443,14 +443,11 @@ def test_columns_of_a_constraint_stay_what_they_are(lake: lakebed.Lake) -> None:
     table = lake.create_table("s.t", "id long, s struct<n: int, m: int>")
     table.alter().add_constraint("positive", "s.n > 0").commit()
 
-    for step in (
-        lambda: table.alter().rename_column("s.n", "k"),
-        lambda: table.alter().rename_column("s", "k"),
-        lambda: table.alter().drop_column("s.n"),
-        lambda: table.alter().drop_column("s"),
-    ):
+    for name in ("s.n", "s"):
         with pytest.raises(InvalidSchema, match="positive"):
-            step()
+            table.alter().rename_column(name, "k")
+        with pytest.raises(InvalidSchema, match="positive"):
+            table.alter().drop_column(name)
     table.alter().drop_column("s.m").commit()
 
 

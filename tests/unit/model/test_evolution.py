@@ -93,14 +93,14 @@ def test_what_is_not_there_or_never_changes_is_refused(
 def test_elements_of_lists_and_maps_have_no_names_of_their_own(
     schema: Schema, path: tuple[str, ...]
 ) -> None:
-    for change in (
-        lambda: rename(schema.fields, path, "z"),
-        lambda: drop(schema.fields, path),
-        lambda: comment(schema.fields, path, "x"),
-        lambda: move(schema.fields, path, Place(first=True)),
-    ):
-        with pytest.raises(InvalidSchema, match="no struct"):
-            change()
+    with pytest.raises(InvalidSchema, match="no struct"):
+        rename(schema.fields, path, "z")
+    with pytest.raises(InvalidSchema, match="no struct"):
+        drop(schema.fields, path)
+    with pytest.raises(InvalidSchema, match="no struct"):
+        comment(schema.fields, path, "x")
+    with pytest.raises(InvalidSchema, match="no struct"):
+        move(schema.fields, path, Place(first=True))
 
 
 def test_the_last_member_of_a_struct_stays(schema: Schema) -> None:
