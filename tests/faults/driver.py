@@ -64,6 +64,18 @@ def rewrite(lake: lakebed.Lake) -> None:
     lake.table("a.left").delete("id = 1", settings={"write.delete.mode": "copy-on-write"})
 
 
+def refs(lake: lakebed.Lake) -> None:
+    lake.table("a.left").create_branch("b")
+
+
+def branch(lake: lakebed.Lake) -> None:
+    lake.table("a.left").append(rows(50), branch="b")
+
+
+def forward(lake: lakebed.Lake) -> None:
+    lake.table("a.left").fast_forward("main", to="b")
+
+
 def transaction(lake: lakebed.Lake) -> None:
     with lake.transaction() as tx:
         tx.table("a.left").append(rows(30))
@@ -101,6 +113,9 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         append,
         overwrite,
         delete,
+        refs,
+        branch,
+        forward,
         rewrite,
         transaction,
         create,
@@ -142,6 +157,10 @@ def prepare(lake: lakebed.Lake, job: str) -> None:
     elif job == "delete":
         words = [f"w{i % 2}" for i in range(BIG)]
         lake.create_table("c.big", pa.table({"id": range(BIG), "word": words}))
+    elif job in ("branch", "forward"):
+        refs(lake)
+        if job == "forward":
+            branch(lake)
     elif job == "checkpoint":
         often = {"publish.delta.checkpoint-interval": "1"}
         lake.create_table("c.often", SCHEMA, properties=often)

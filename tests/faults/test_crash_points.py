@@ -34,6 +34,9 @@ STEPS = {
     "overwrite": WRITE,
     "delete": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "rewrite": ("rowops_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK),
+    "refs": ("ref_after_sql", "publish_iceberg_after_metadata", *MARK),
+    "branch": (*COMMIT, *ICEBERG, *MARK),
+    "forward": (*COMMIT, *DELTA, "publish_iceberg_after_metadata", *MARK),
     "transaction": WRITE,
     "create": WRITE,
     "start_delta": (
@@ -62,6 +65,9 @@ AFTER = {
     "overwrite": {"a.left": [20]},
     "delete": {"c.big": list(range(0, BIG, 2))},
     "rewrite": {"a.left": [0, 2]},
+    "refs": {},
+    "branch": {},
+    "forward": {"a.left": [0, 1, 2, 50]},
     "transaction": {"a.left": [0, 1, 2, 30], "a.right": [0, 1, 2, 30]},
     "create": {"b.new": [40, 41]},
     "start_delta": {"c.iceberg": [0]},
@@ -99,6 +105,10 @@ def test_killed_at_a_step_the_lake_is_in_the_old_state_or_the_new_one(
         if start:
             both = ("delta", "iceberg")
             assert (lake.table(start).formats == both) is (step not in NOT_YET_COMMITTED)
+        if job in ("refs", "branch", "forward"):
+            written_to = job == "forward" or (job == "branch" and step not in NOT_YET_COMMITTED)
+            shown = lake.table("a.left").scan(ref="b").to_arrow()["id"].to_pylist()
+            assert sorted(shown) == [0, 1, 2, *([50] if written_to else [])]
         recovered = digests(place.warehouse)
         assert {path: recovered.get(path) for path in written} == written
 

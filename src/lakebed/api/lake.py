@@ -15,8 +15,7 @@ from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction, refuse_branch, replay, warn
-from lakebed.maintenance.check import Check
-from lakebed.maintenance.check import repair as repair_published
+from lakebed.maintenance.check import Check, Repair
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound
 from lakebed.model.history import TableHead
@@ -258,7 +257,8 @@ class Lake:
         report = job.run(names)
         if not repair or report.clean:
             return report
-        repaired = repair_published(report, parts.catalog, parts.committer, parts.drainer)
+        services = (parts.catalog, parts.outbox, parts.storage, parts.committer, parts.drainer)
+        repaired = Repair(*services).run(report)
         report = job.run(names)
         report.repaired = repaired
         return report

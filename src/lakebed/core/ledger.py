@@ -182,11 +182,13 @@ class Ledger:
         with self._store.read() as tx:
             return vectors.get_bitmaps(tx, self.table_id, ids)
 
-    def vectors_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+    def vectors_in_run(
+        self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
+    ) -> list[LiveFile]:
         """Visible at a version, with vectors of these ids: what a delete manifest holds."""
         with self._store.read() as tx:
-            typing = typing_of(tx, self.table_id)
-            return files.vectors_in_run(tx, self.table_id, version, typing, first=first, last=last)
+            typing, place = typing_of(tx, self.table_id), (self.table_id, version)
+            return files.vectors_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:
         """Published files of deletion vectors, by the sequence numbers of their snapshots."""
@@ -218,15 +220,37 @@ class Ledger:
         with self._store.read() as tx:
             return commits.list_snapshots(tx, self.table_id)
 
-    def published_snapshots(self, *, up_to: Version, limit: int) -> list[Snapshot]:
-        """The newest snapshots that have a manifest list, newest first."""
+    def published_snapshots(self, limit: int) -> list[Snapshot]:
+        """The newest snapshots of all lines that have a manifest list, newest first."""
         with self._store.read() as tx:
-            return commits.published_snapshots(tx, self.table_id, up_to=up_to, limit=limit)
+            return commits.published_snapshots(tx, self.table_id, limit)
 
-    def live_manifests(self) -> list[ManifestRecord]:
-        """Those of the newest publication, in the order of their file ids."""
+    def newest_published(self, line: Line) -> Snapshot | None:
+        """The newest snapshot of a line that has a manifest list."""
         with self._store.read() as tx:
-            return publications.live_manifests(tx, self.table_id)
+            return commits.newest_published(tx, self.table_id, line)
+
+    def snapshot(self, snapshot_id: SnapshotId) -> Snapshot | None:
+        with self._store.read() as tx:
+            return commits.get_snapshot(tx, self.table_id, snapshot_id)
+
+    def live_manifests(self, line: Line = MAIN_LINE) -> list[ManifestRecord]:
+        """Those of a line's newest publication, in the order of their ids."""
+        with self._store.read() as tx:
+            return publications.live_manifests(tx, self.table_id, line)
+
+    def manifests_at(self, line: Line, number: int) -> list[ManifestRecord]:
+        """Those of a line as a publication left them."""
+        with self._store.read() as tx:
+            return publications.manifests_at(tx, self.table_id, line, number)
+
+    def publication_at(
+        self, format_: str, kind: str, line: Line, version: Version
+    ) -> PublicationRecord | None:
+        """The newest one that shows a line at a version or before."""
+        with self._store.read() as tx:
+            key = (self.table_id, format_, kind, line)
+            return publications.newest_of_line(tx, *key, up_to=version)
 
     def publications(self, format_: str, kind: str, limit: int) -> list[PublicationRecord]:
         """The newest ones, newest first."""

@@ -71,7 +71,7 @@ class Outbox:
             added, retired = manifests
             if added:
                 number = next(r.number for r in written if r.kind == "metadata")
-                publications.insert_manifests(tx, row.table_id, added, number)
+                publications.insert_manifests(tx, row.table_id, added, number, row.line)
             if retired:
                 number = next(r.number for r in written if r.kind == "metadata")
                 publications.retire_manifests(tx, row.table_id, retired, number)

@@ -39,8 +39,9 @@ def digest(data: bytes) -> str:
 def record(
     kind: str, *, format_: str, number: int, view: VersionView, path: str, data: bytes
 ) -> PublicationRecord:
+    commit = view.commit
     return PublicationRecord(
-        format_, kind, number, view.commit.version, path, len(data), digest(data)
+        format_, kind, number, commit.version, path, len(data), digest(data), commit.line
     )
 
 

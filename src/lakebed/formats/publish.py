@@ -107,7 +107,9 @@ class Drainer:
         if row.kind == PURGE:
             self._purge(row, ledger)
             return False
-        written = self._publishers[row.format].publish(ledger, ledger.view(row.version, row.line), row.kind)
+        written = self._publishers[row.format].publish(
+            ledger, ledger.view(row.version, row.line), row.kind
+        )
         crash_point("publish_before_mark")
         self._outbox.finish(
             row,

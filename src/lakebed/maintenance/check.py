@@ -3,6 +3,7 @@
 import logging
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lakebed.core.catalog import Catalog
 from lakebed.core.commit import Committed, Committer
@@ -12,11 +13,11 @@ from lakebed.formats.delta.log import LAST_CHECKPOINT
 from lakebed.formats.iceberg.names import VERSION_HINT
 from lakebed.formats.publish import Drainer
 from lakebed.maintenance.check_data import check_data
-from lakebed.maintenance.check_published import check_published
+from lakebed.maintenance.check_published import broken_branches, check_published
 from lakebed.maintenance.findings import Finding, Report
 from lakebed.model.changes import Proposal, Republish, TableChanges
 from lakebed.model.errors import ForeignCommit
-from lakebed.model.history import TableHead
+from lakebed.model.history import ICEBERG, TableHead
 from lakebed.model.names import TableName
 from lakebed.storage.base import Storage
 from lakebed.storage.claim import MARKER
@@ -71,20 +72,48 @@ def _waiting(ledger: Ledger, head: TableHead) -> Iterator[Finding]:
         yield Finding(str(head.name), "UNDRAINED", message, None, row.format)
 
 
-def repair(report: Report, catalog: Catalog, committer: Committer, drainer: Drainer) -> list[str]:
-    """Publish anew, as a new version with the same rows, the formats that differ from the rows."""
-    broken: dict[str, set[str]] = {}
-    for finding in report.findings:
-        if finding.format is not None and finding.code != ForeignCommit.code:
-            broken.setdefault(finding.table, set()).add(finding.format)
-    repaired = []
-    for table, formats in sorted(broken.items()):
+class Repair:
+    """Publishes anew, as new versions with the same rows, the formats that differ from the rows."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        outbox: Outbox,
+        storage: Storage,
+        committer: Committer,
+        drainer: Drainer,
+    ) -> None:
+        self._catalog = catalog
+        self._outbox = outbox
+        self._storage = storage
+        self._committer = committer
+        self._drainer = drainer
+
+    def run(self, report: Report) -> list[str]:
+        """The tables that are repaired."""
+        broken: dict[str, set[str]] = {}
+        for finding in report.findings:
+            if finding.format is not None and finding.code != ForeignCommit.code:
+                broken.setdefault(finding.table, set()).add(finding.format)
+        return [table for table, formats in sorted(broken.items()) if self._mend(table, formats)]
+
+    def _mend(self, table: str, formats: set[str]) -> bool:
         *levels, name = table.split(".")
-        head = catalog.find(TableName(tuple(levels), name))
-        drainer.drain(head.id, force=True)
+        head = self._catalog.find(TableName(tuple(levels), name))
+        self._drainer.drain(head.id, force=True)
+        mended = self._publish_anew(head, formats)
+        ledger = self._outbox.ledger(head.id)
+        # Main's metadata can be read by now, and so what it shows of the branches.
+        for ref in broken_branches(self._storage, ledger, head) if mended else ():
+            line = ledger.line(ref.line)
+            branch = replace(head, line=ref.line, version=line.version)
+            mended = self._publish_anew(branch, {ICEBERG}) and mended
+        return mended
+
+    def _publish_anew(self, head: TableHead, formats: set[str]) -> bool:
         change = Republish(tuple(sorted(formats)))
-        changes = TableChanges(head.id, head.version, "repair", (change,))
-        outcome = committer.commit(
+        changes = TableChanges(head.id, head.version, "repair", (change,), line=head.line)
+        outcome = self._committer.commit(
             Proposal(
                 transaction_id=str(uuid.uuid4()),
                 author="lakebed",
@@ -93,7 +122,7 @@ def repair(report: Report, catalog: Catalog, committer: Committer, drainer: Drai
                 tables=(changes,),
             )
         )
-        if isinstance(outcome, Committed):
-            drainer.drain(head.id, force=True)
-            repaired.append(table)
-    return repaired
+        if not isinstance(outcome, Committed):
+            return False
+        self._drainer.drain(head.id, force=True)
+        return True

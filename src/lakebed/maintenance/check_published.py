@@ -1,6 +1,8 @@
 """Rows against what was published: recorded files, and both formats replayed by our readers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -11,14 +13,15 @@ from lakebed.formats.delta.read import read_snapshot as read_delta
 from lakebed.formats.delta.schema_json import schema_string
 from lakebed.formats.delta.vectors import read_vectors as read_delta_vectors
 from lakebed.formats.iceberg.names import VERSION_HINT
+from lakebed.formats.iceberg.read import IcebergSnapshot, read_metadata
 from lakebed.formats.iceberg.read import read_snapshot as read_iceberg
 from lakebed.formats.iceberg.read import read_vectors as read_iceberg_vectors
 from lakebed.formats.iceberg.types import schema_json
 from lakebed.maintenance.findings import Finding
 from lakebed.model.errors import LakebedError
 from lakebed.model.files import LiveFile
-from lakebed.model.history import DELTA, ICEBERG, PublicationRecord, TableHead
-from lakebed.model.ids import Version
+from lakebed.model.history import BRANCH, DELTA, ICEBERG, PublicationRecord, Ref, TableHead
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, Version
 from lakebed.model.vectors import Positions
 from lakebed.storage.base import Storage
 
@@ -29,8 +32,9 @@ Shown = dict[str, tuple[int, int | None]]  # path -> (size, rows)
 def check_published(
     storage: Storage, ledger: Ledger, head: TableHead, stored: Mapping[str, int]
 ) -> Iterator[Finding]:
-    since = _restart(ledger, head)
-    records = [r for r in ledger.all_publications() if r.version >= since]
+    published = ledger.all_publications()
+    since = {line: _restart(ledger, line) for line in {r.line for r in published}}
+    records = [r for r in published if r.version >= since[r.line]]
     for record in records:
         yield from _check_file(storage, head, record, stored)
     formats = ledger.state(head.state_id).formats
@@ -45,9 +49,9 @@ def check_published(
             yield Finding(str(head.name), "UNREADABLE", error.message, path, format_)
 
 
-def _restart(ledger: Ledger, head: TableHead) -> Version:
-    """A repair publishes everything anew; what came before it is only history."""
-    repairs = [c.version for c in ledger.commits(head.version + 1) if c.operation == "repair"]
+def _restart(ledger: Ledger, line: Line) -> Version:
+    """A repair publishes a line anew; what came before it is only history."""
+    repairs = [c.version for c in ledger.commits(2**62, line) if c.operation == "repair"]
     return max(repairs, default=Version(0))
 
 
@@ -80,7 +84,8 @@ def _check_delta(
     }
     named = [(path, a.deletion_vector) for path, a in found.files.items() if a.deletion_vector]
     vectors = read_delta_vectors(storage, head.location, named)
-    yield from _compare(ledger, table, DELTA, newest, shown, vectors)
+    at = (newest.version, MAIN_LINE)
+    yield from _compare(ledger, table, DELTA, at, shown, vectors)
     if found.metadata.schema_string != schema_string(state.schema, mapped=state.delta_mapping):
         yield Finding(table, "DIFFERS", "Delta shows another schema", newest.path, DELTA)
     if found.protocol != protocol_of(state):
@@ -97,12 +102,12 @@ def _check_iceberg(
 ) -> Iterator[Finding]:
     table = str(head.name)
     found = read_iceberg(storage, head.location, metadata_path=newest.path)
-    state = ledger.view(newest.version).state
-    shown: Shown = {
-        path: (each.file.size_bytes, each.file.record_count) for path, each in found.files.items()
-    }
-    vectors = read_iceberg_vectors(storage, head.location, found)
-    yield from _compare(ledger, table, ICEBERG, newest, shown, vectors)
+    main = ledger.publication_at(ICEBERG, newest.kind, MAIN_LINE, head.version) or newest
+    yield from _check_snapshot(storage, ledger, head, found, (main.version, MAIN_LINE))
+    for ref in _shown_branches(ledger, found.metadata):
+        yield from _check_branch(storage, ledger, head, newest, ref)
+    (commit,) = ledger.commits_until(newest.version, newest.line, 1)
+    state = ledger.state(commit.state_id)
     current = found.metadata.get("current-schema-id")
     schemas = {s.get("schema-id"): s for s in found.metadata.get("schemas", [])}
     if schemas.get(current) != orjson.loads(
@@ -115,17 +120,80 @@ def _check_iceberg(
         yield Finding(table, "DIFFERS", message, VERSION_HINT, ICEBERG)
 
 
+def _shown_branches(ledger: Ledger, metadata: Mapping[str, Any]) -> list[Ref]:
+    """As they are shown; what a tag names is history."""
+    refs = metadata.get("refs")
+    shown = refs if isinstance(refs, dict) else {}
+    found = []
+    for ref in ledger.refs():
+        there = shown.get(ref.name)
+        snapshot_id = there.get("snapshot-id") if isinstance(there, dict) else None
+        if ref.kind == BRANCH and isinstance(snapshot_id, int):
+            found.append(replace(ref, snapshot_id=SnapshotId(snapshot_id)))
+    return found
+
+
+def _check_branch(
+    storage: Storage, ledger: Ledger, head: TableHead, newest: PublicationRecord, ref: Ref
+) -> Iterator[Finding]:
+    known = ledger.snapshot(ref.snapshot_id) if ref.snapshot_id is not None else None
+    if known is None:
+        message = f"the branch {ref.name} shows a snapshot that the rows do not have"
+        yield Finding(str(head.name), "DIFFERS", message, newest.path, ICEBERG)
+        return
+    path = newest.path
+    found = read_iceberg(storage, head.location, metadata_path=path, snapshot_id=known.id)
+    yield from _check_snapshot(storage, ledger, head, found, (known.version, known.line))
+
+
+def broken_branches(storage: Storage, ledger: Ledger, head: TableHead) -> list[Ref]:
+    """Branches that Iceberg shows otherwise than the rows, or not at all."""
+    newest = ledger.publications(ICEBERG, "metadata", 1)
+    if not newest:
+        return []
+    metadata = read_metadata(storage, head.location, newest[0].path)
+    return [
+        ref
+        for ref in _shown_branches(ledger, metadata)
+        if _is_broken(storage, ledger, head, newest[0], ref)
+    ]
+
+
+def _is_broken(
+    storage: Storage, ledger: Ledger, head: TableHead, newest: PublicationRecord, ref: Ref
+) -> bool:
+    try:
+        return any(_check_branch(storage, ledger, head, newest, ref))
+    except LakebedError:
+        return True
+
+
+def _check_snapshot(
+    storage: Storage,
+    ledger: Ledger,
+    head: TableHead,
+    found: IcebergSnapshot,
+    at: tuple[Version, Line],
+) -> Iterator[Finding]:
+    shown: Shown = {
+        path: (each.file.size_bytes, each.file.record_count) for path, each in found.files.items()
+    }
+    vectors = read_iceberg_vectors(storage, head.location, found)
+    yield from _compare(ledger, str(head.name), ICEBERG, at, shown, vectors)
+
+
 def _compare(
     ledger: Ledger,
     table: str,
     format_: str,
-    newest: PublicationRecord,
+    place: tuple[Version, Line],
     shown: Shown,
     vectors: Mapping[str, Positions],
 ) -> Iterator[Finding]:
-    live = ledger.files_at(newest.version)
+    version, line = place
+    live = ledger.files_at(version, line)
     rows: Shown = {f.file.path: (f.file.size_bytes, f.file.record_count) for f in live}
-    at = f"version {newest.version}"
+    at = f"version {version}" if line == MAIN_LINE else f"version {version} of a branch"
     for path in sorted(rows.keys() - shown.keys()):
         yield Finding(table, "DIFFERS", f"{format_} lacks a file at {at}", path, format_)
     for path in sorted(shown.keys() - rows.keys()):

@@ -138,16 +138,23 @@ def snapshots_of(
     return [_snapshot(r) for r in rows]
 
 
-def published_snapshots(tx: Tx, table_id: TableId, *, up_to: Version, limit: int) -> list[Snapshot]:
-    """The newest ones with a manifest list, newest first."""
+def published_snapshots(tx: Tx, table_id: TableId, limit: int) -> list[Snapshot]:
+    """The newest ones of all lines with a manifest list, newest first."""
     rows = tx.all(
-        _SNAPSHOT
-        + " WHERE table_id = ? AND line = ? AND version <= ? AND manifest_list IS NOT NULL"
-        # By version first: the index gives that order, so that older ones are not looked at.
-        " ORDER BY version DESC, sequence_number DESC LIMIT ?",
-        (table_id, MAIN_LINE, up_to, limit),
+        _SNAPSHOT + " WHERE table_id = ? AND manifest_list IS NOT NULL"
+        " ORDER BY sequence_number DESC LIMIT ?",
+        (table_id, limit),
     )
     return [_snapshot(r) for r in rows]
+
+
+def newest_published(tx: Tx, table_id: TableId, line: Line) -> Snapshot | None:
+    row = tx.one(
+        _SNAPSHOT + " WHERE table_id = ? AND line = ? AND manifest_list IS NOT NULL"
+        " ORDER BY version DESC, sequence_number DESC LIMIT 1",
+        (table_id, line),
+    )
+    return _snapshot(row) if row else None
 
 
 def get_snapshot(tx: Tx, table_id: TableId, snapshot_id: SnapshotId) -> Snapshot | None:

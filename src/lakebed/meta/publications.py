@@ -7,12 +7,14 @@ import orjson
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
 from lakebed.model.history import VECTORS, ManifestRecord, PublicationRecord
-from lakebed.model.ids import SnapshotId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, TableId, Version
 
-_PUBLICATION = "SELECT format, kind, number, version, path, size_bytes, digest FROM publications"
+_PUBLICATION = (
+    "SELECT format, kind, number, version, path, size_bytes, digest, line FROM publications"
+)
 _INSERT = (
     "INSERT INTO publications (table_id, format, kind, number, version, path, size_bytes, digest,"
-    " written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " line, written_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # A file of deletion vectors is published again when the whole table is, with a later version.
 _AGAIN = (
@@ -45,6 +47,7 @@ def insert_publication(tx: Tx, table_id: TableId, record: PublicationRecord, now
             record.path,
             record.size_bytes,
             record.digest,
+            record.line,
             now_ms,
         ),
     )
@@ -60,6 +63,18 @@ def newest_publications(
         (table_id, format_, kind, limit),
     )
     return [_publication(r) for r in rows]
+
+
+def newest_of_line(
+    tx: Tx, table_id: TableId, format_: str, kind: str, line: Line, up_to: Version
+) -> PublicationRecord | None:
+    """The newest of a line's versions up to one."""
+    row = tx.one(
+        _PUBLICATION + " WHERE table_id = ? AND format = ? AND kind = ? AND line = ?"
+        " AND version <= ? ORDER BY version DESC, number DESC LIMIT 1",
+        (table_id, format_, kind, line, up_to),
+    )
+    return _publication(row) if row else None
 
 
 def get_numbered(
@@ -82,17 +97,22 @@ def list_publications(tx: Tx, table_id: TableId) -> list[PublicationRecord]:
 
 
 def insert_manifests(
-    tx: Tx, table_id: TableId, manifests: Sequence[ManifestRecord], number: int
+    tx: Tx,
+    table_id: TableId,
+    manifests: Sequence[ManifestRecord],
+    number: int,
+    line: Line = MAIN_LINE,
 ) -> None:
     tx.run_many(
-        "INSERT INTO manifests (table_id, added_number, manifest_id, path, size_bytes, digest,"
-        " spec_id, sequence_number, min_sequence_number, snapshot_id, counts, partitions,"
+        "INSERT INTO manifests (table_id, added_number, line, manifest_id, path, size_bytes,"
+        " digest, spec_id, sequence_number, min_sequence_number, snapshot_id, counts, partitions,"
         " first_row_id, first_file_id, last_file_id, content)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 table_id,
                 number,
+                line,
                 m.id,
                 m.path,
                 m.size_bytes,
@@ -120,11 +140,21 @@ def retire_manifests(tx: Tx, table_id: TableId, ids: Sequence[int], number: int)
     )
 
 
-def live_manifests(tx: Tx, table_id: TableId) -> list[ManifestRecord]:
+def live_manifests(tx: Tx, table_id: TableId, line: Line = MAIN_LINE) -> list[ManifestRecord]:
     rows = tx.all(
-        _MANIFEST + " WHERE table_id = ? AND removed_number IS NULL"
+        _MANIFEST + " WHERE table_id = ? AND line = ? AND removed_number IS NULL"
         " ORDER BY content, first_file_id",
-        (table_id,),
+        (table_id, line),
+    )
+    return [_manifest(r) for r in rows]
+
+
+def manifests_at(tx: Tx, table_id: TableId, line: Line, number: int) -> list[ManifestRecord]:
+    """Those of a line as a publication left them."""
+    rows = tx.all(
+        _MANIFEST + " WHERE table_id = ? AND line = ? AND added_number <= ?"
+        " AND (removed_number IS NULL OR removed_number > ?) ORDER BY content, first_file_id",
+        (table_id, line, number, number),
     )
     return [_manifest(r) for r in rows]
 
@@ -140,7 +170,9 @@ def manifest_paths(tx: Tx, table_id: TableId) -> set[str]:
 
 
 def _publication(row: Row) -> PublicationRecord:
-    return PublicationRecord(row[0], row[1], row[2], Version(row[3]), row[4], row[5], row[6])
+    return PublicationRecord(
+        row[0], row[1], row[2], Version(row[3]), row[4], row[5], row[6], Line(row[7])
+    )
 
 
 def _manifest(row: Row) -> ManifestRecord:

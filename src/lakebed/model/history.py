@@ -155,11 +155,6 @@ class LineRecord:
     live_deletes: int
 
 
-BRANCH = "branch"
-TAG = "tag"
-MAIN = "main"
-
-
 @dataclass(frozen=True, slots=True)
 class Ref:
     """A name for a line (branch) or for one version of a line (tag).
@@ -216,6 +211,7 @@ class PublicationRecord:
     path: str  # relative to the table's root
     size_bytes: int
     digest: str
+    line: Line = MAIN_LINE  # the one whose version it is
 
 
 DATA, DELETES = 0, 1  # Iceberg's numbers for the two contents of manifests

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from lakebed.core.ledger import VersionView
 from lakebed.formats.iceberg import types
+from lakebed.formats.iceberg.shown import Shown
 from lakebed.formats.iceberg.types import Json
 from lakebed.model.errors import UnsupportedFeature
-from lakebed.model.history import Snapshot, TableState
-from lakebed.model.ids import SnapshotId
+from lakebed.model.history import BRANCH, MAIN, Snapshot, TableState
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 
@@ -19,30 +18,31 @@ NAME_MAPPING = "schema.name-mapping.default"
 
 @dataclass(frozen=True, slots=True)
 class MetadataParts:
-    """What a metadata file shows beside the version itself."""
+    """What a metadata file is made of."""
 
+    uuid: str
     location: str  # the table's absolute root
-    snapshots: Sequence[Snapshot]  # to be listed, newest first, each with its manifest list
-    published: frozenset[SnapshotId]  # which parents may be named
+    state: TableState
+    shown: Shown
+    updated_ms: int
     schemas: Sequence[Schema]  # every one the table ever had
     specs: Sequence[PartitionSpec]
     log: Sequence[tuple[int, str]]  # earlier metadata files: time in ms, path; oldest first
 
 
-def render_metadata(view: VersionView, parts: MetadataParts) -> bytes:
-    state, current = view.state, parts.snapshots[0] if parts.snapshots else None
+def render_metadata(parts: MetadataParts) -> bytes:
+    state, shown = parts.state, parts.shown
     if state.schema.needs_iceberg_v3 and state.iceberg_version < 3:
         raise UnsupportedFeature(
             "the schema has types that Iceberg has from version 3 on",
             hint="set lakebed.upgrade to auto, or use timestamps in microseconds",
         )
-    listed = list(reversed(parts.snapshots))
     plain: Json = {
         "format-version": state.iceberg_version,
-        "table-uuid": view.head.uuid,
+        "table-uuid": parts.uuid,
         "location": parts.location,
-        "last-sequence-number": current.sequence_number if current else 0,
-        "last-updated-ms": view.commit.time_ms,
+        "last-sequence-number": shown.newest.sequence_number if shown.newest else 0,
+        "last-updated-ms": parts.updated_ms,
         "last-column-id": state.last_column_id,
         "current-schema-id": state.schema.id,
         "schemas": [types.schema_json(s, state.iceberg_version) for s in _schemas(state, parts)],
@@ -52,25 +52,25 @@ def render_metadata(view: VersionView, parts: MetadataParts) -> bytes:
         "default-sort-order-id": state.sort_order.id,
         "sort-orders": [types.sort_order_json(o) for o in _sort_orders(state)],
         "properties": _properties(state),
-        "refs": _main(current) if current else {},
-        "snapshots": [_snapshot(s, parts) for s in listed],
+        "refs": _refs(shown),
+        "snapshots": [_snapshot(s, parts) for s in shown.listed],
         "statistics": [],
         "partition-statistics": [],
-        "snapshot-log": [{"snapshot-id": s.id, "timestamp-ms": s.time_ms} for s in listed],
+        "snapshot-log": [{"snapshot-id": i, "timestamp-ms": time_ms} for time_ms, i in shown.log],
         "metadata-log": [
             {"timestamp-ms": time_ms, "metadata-file": f"{parts.location}/{path}"}
             for time_ms, path in parts.log
         ],
     }
-    if current:
-        plain["current-snapshot-id"] = current.id
+    if shown.current:
+        plain["current-snapshot-id"] = shown.current.id
     if state.iceberg_version >= 3:
-        plain["next-row-id"] = _next_row_id(parts.snapshots)
+        plain["next-row-id"] = _next_row_id(shown)
     return orjson.dumps(plain)
 
 
-# How much of the past is shown: that depends on settings, which may change between two tries.
-_SHOWN = ("snapshots", "snapshot-log", "schemas", "partition-specs")
+# How much of the past is shown, and which refs: both may change between two tries.
+_SHOWN = ("snapshots", "snapshot-log", "schemas", "partition-specs", "refs")
 
 
 def shows_the_same_version(other: bytes, data: bytes) -> bool:
@@ -83,9 +83,10 @@ def shows_the_same_version(other: bytes, data: bytes) -> bool:
 
 
 def _version_only(plain: Json) -> Json:
-    snapshots = plain.get("snapshots")
-    newest = snapshots[-1:] if isinstance(snapshots, list) else snapshots
-    return {**{k: v for k, v in plain.items() if k not in _SHOWN}, "snapshots": newest}
+    snapshots, main = plain.get("snapshots"), plain.get("current-snapshot-id")
+    listed = snapshots if isinstance(snapshots, list) else []
+    current = [s for s in listed if isinstance(s, dict) and s.get("snapshot-id") == main]
+    return {**{k: v for k, v in plain.items() if k not in _SHOWN}, "snapshots": current}
 
 
 def known_specs(state: TableState, specs: Sequence[PartitionSpec]) -> tuple[PartitionSpec, ...]:
@@ -101,7 +102,7 @@ def known_schemas(state: TableState, schemas: Sequence[Schema]) -> tuple[Schema,
 
 def _schemas(state: TableState, parts: MetadataParts) -> list[Schema]:
     """The state's, and those that listed snapshots name: a long past is not listed each time."""
-    named = {s.schema_id for s in parts.snapshots} | {state.schema.id}
+    named = {s.schema_id for s in parts.shown.listed} | {state.schema.id}
     return sorted((s for s in parts.schemas if s.id in named), key=lambda s: s.id)
 
 
@@ -119,15 +120,27 @@ def _properties(state: TableState) -> dict[str, str]:
     return dict(sorted(properties.items()))
 
 
-def _main(current: Snapshot) -> Json:
-    return {"main": {"snapshot-id": current.id, "type": "branch"}}
+def _refs(shown: Shown) -> Json:
+    refs: Json = {}
+    if shown.current:
+        refs[MAIN] = {"snapshot-id": shown.current.id, "type": BRANCH}
+    for ref, snapshot_id in shown.refs:
+        plain = {
+            "snapshot-id": snapshot_id,
+            "type": ref.kind,
+            "max-ref-age-ms": ref.max_age_ms,
+            "min-snapshots-to-keep": ref.min_snapshots,
+            "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+        }
+        refs[ref.name] = {name: value for name, value in plain.items() if value is not None}
+    return refs
 
 
 def _snapshot(snapshot: Snapshot, parts: MetadataParts) -> Json:
     plain: Json = {"sequence-number": snapshot.sequence_number, "snapshot-id": snapshot.id}
     # A parent that is no longer listed keeps its name, as after an expiry; one that was made while
     # Iceberg was off was never there.
-    if snapshot.parent_id in parts.published:
+    if snapshot.parent_id in parts.shown.published:
         plain["parent-snapshot-id"] = snapshot.parent_id
     plain |= {
         "timestamp-ms": snapshot.time_ms,
@@ -141,8 +154,10 @@ def _snapshot(snapshot: Snapshot, parts: MetadataParts) -> Json:
     return plain
 
 
-def _next_row_id(snapshots: Sequence[Snapshot]) -> int:
+def _next_row_id(shown: Shown) -> int:
+    """A branch that was dropped has its row ids still."""
+    known = [*shown.listed, *([shown.newest] if shown.newest else [])]
     return max(
-        (s.first_row_id + (s.added_rows or 0) for s in snapshots if s.first_row_id is not None),
+        (s.first_row_id + (s.added_rows or 0) for s in known if s.first_row_id is not None),
         default=0,
     )

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import orjson
 
 from lakebed.formats.iceberg.manifest_schemas import PartitionField
-from lakebed.model.single_values import to_json
 from lakebed.model.errors import DataCorrupt
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
+from lakebed.model.single_values import to_json
 from lakebed.model.transforms import Transform, result_type
 from lakebed.model.types import (
     PRIMITIVES,

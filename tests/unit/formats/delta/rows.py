@@ -18,8 +18,10 @@ from lakebed.model.history import (
     TableState,
 )
 from lakebed.model.ids import (
+    MAIN_LINE,
     FieldId,
     FileId,
+    Line,
     SnapshotId,
     SpecId,
     StateId,
@@ -258,19 +260,21 @@ class FakeLedger(Ledger):
     def head(self) -> TableHead:
         return self._head
 
-    def view(self, version: Version) -> VersionView:
+    def view(self, version: Version, line: Line = MAIN_LINE) -> VersionView:
         return replace(self._views[version], head=self._head)
 
     def state(self, state_id: StateId) -> TableState:
         return self._states[state_id]
 
-    def commits(self, limit: int) -> list[CommitRecord]:
+    def commits(self, limit: int, line: Line = MAIN_LINE) -> list[CommitRecord]:
         return [v.commit for v in reversed(self._views)][:limit]
 
-    def files_at(self, version: Version) -> list[LiveFile]:
+    def files_at(self, version: Version, line: Line = MAIN_LINE) -> list[LiveFile]:
         return sorted((f for f in self._files if _visible(f, version)), key=lambda f: f.id)
 
-    def files_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+    def files_in_run(
+        self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
+    ) -> list[LiveFile]:
         return [f for f in self.files_at(version) if first <= f.id <= last]
 
     def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:

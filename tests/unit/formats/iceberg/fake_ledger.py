@@ -15,11 +15,21 @@ from lakebed.model.history import (
     CommitRecord,
     ManifestRecord,
     PublicationRecord,
+    Ref,
     Snapshot,
     TableHead,
     TableState,
 )
-from lakebed.model.ids import FileId, SnapshotId, StateId, TableId, VectorId, Version
+from lakebed.model.ids import (
+    MAIN_LINE,
+    FileId,
+    Line,
+    SnapshotId,
+    StateId,
+    TableId,
+    VectorId,
+    Version,
+)
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
@@ -114,6 +124,8 @@ class FakeLedger:
         )
         if added or gone or back or deleted or snapshot:
             self._add_snapshot(version, time_ms, operation, added)
+        current = self.snapshots[-1].id if self.snapshots else None
+        self.commit_rows[-1] = replace(self.commit_rows[-1], snapshot_id=current)
         before = {f.id: f for f in self.live_rows if f.removed_version is None}
         for at, row in enumerate(self.live_rows):
             if (row.id in gone or row.id in deleted) and row.removed_version is None:
@@ -253,12 +265,16 @@ class FakeLedger:
         ]
         return sorted(found, key=lambda f: f.id)
 
-    def files_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+    def files_in_run(
+        self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
+    ) -> list[LiveFile]:
         found = [f for f in self.files_at(version) if first <= f.id <= last]
         self.runs_read += len(found)
         return found
 
-    def vectors_in_run(self, version: Version, *, first: int, last: int) -> list[LiveFile]:
+    def vectors_in_run(
+        self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
+    ) -> list[LiveFile]:
         live = [f for f in self.files_at(version) if f.vector and first <= f.vector.id <= last]
         self.runs_read += len(live)
         return sorted(live, key=lambda f: f.vector.id if f.vector else 0)
@@ -273,11 +289,17 @@ class FakeLedger:
         found = self.publications(format_, VECTORS, 10**9)
         return {p.number: p for p in found if p.number in set(numbers)}
 
-    def published_snapshots(self, *, up_to: Version, limit: int) -> list[Snapshot]:
-        found = [s for s in self.snapshots if s.version <= up_to and s.manifest_list]
+    def published_snapshots(self, limit: int) -> list[Snapshot]:
+        found = [s for s in self.snapshots if s.manifest_list]
         return sorted(found, key=lambda s: -s.sequence_number)[:limit]
 
-    def live_manifests(self) -> list[ManifestRecord]:
+    def snapshot(self, snapshot_id: SnapshotId) -> Snapshot | None:
+        return next((s for s in self.snapshots if s.id == snapshot_id), None)
+
+    def refs(self) -> list[Ref]:
+        return []
+
+    def live_manifests(self, line: Line = MAIN_LINE) -> list[ManifestRecord]:
         found = [m for m in self.manifests.values() if m.id not in self.retired]
         return sorted(found, key=lambda m: (m.content, m.first_id))
 
