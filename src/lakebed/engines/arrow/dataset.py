@@ -17,6 +17,7 @@ from lakebed.core.plan import Plan
 from lakebed.core.prune import narrowed
 from lakebed.engines.arrow.pushed import as_predicate, holds, weaker_predicate
 from lakebed.engines.arrow.read import read, read_schema
+from lakebed.engines.arrow.steps import STEPS
 from lakebed.engines.arrow.terms import Term, references, term_of
 from lakebed.model.expressions import And
 from lakebed.model.files import LiveFile
@@ -45,7 +46,7 @@ class PlanScanner:
         return read_schema(replace(self._plan, columns=self._columns))
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        return leased(self._hold, self._batches())
+        return STEPS.watched(leased(self._hold, self._batches()))
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         compared = set() if self._term is None else references(self._term)

@@ -17,6 +17,7 @@ from lakebed.engines.arrow.read import read
 from lakebed.engines.polars.native import frame_schema, native_files, native_frames
 from lakebed.engines.polars.predicate import to_expression
 from lakebed.engines.polars.terms import term_of
+from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.expressions import And, Predicate, columns
 from lakebed.model.files import LiveFile
 from lakebed.model.types import Field
@@ -27,6 +28,10 @@ _log = logging.getLogger("lakebed.engines")
 
 def lazy_frame(plan: Plan, storage: Storage, hold: Hold) -> pl.LazyFrame:
     """The plan's rows in no promised order; the lease lives while they are collected."""
+    if not plan.columns:
+        raise UnsupportedFeature(
+            "a frame of Polars without columns has no rows", hint="ask for one column at least"
+        )
 
     def source(
         with_columns: list[str] | None,
@@ -35,7 +40,7 @@ def lazy_frame(plan: Plan, storage: Storage, hold: Hold) -> pl.LazyFrame:
         _batch_rows: int | None,
     ) -> Iterator[pl.DataFrame]:
         wanted = plan if with_columns is None else replace(plan, columns=tuple(with_columns))
-        return _first(leased(hold, _Reading(wanted, storage, predicate).frames()), n_rows)
+        return _first(leased(hold, _Reading(wanted, storage, predicate, n_rows).frames()), n_rows)
 
     return register_io_source(source, schema=frame_schema(_fields(plan)), is_pure=True)
 
@@ -49,6 +54,7 @@ class _Reading:
     plan: Plan
     storage: Storage
     filter: pl.Expr | None  # beside the plan's predicate
+    most: int | None  # rows; more do no harm
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """What Polars reads by itself first: whole files, then those with deleted rows."""
@@ -71,7 +77,7 @@ class _Reading:
             return
         given = 0
         try:
-            for frame in native_frames(plan, self.storage, needed, self._condition()):
+            for frame in native_frames(plan, self.storage, needed, self._condition(), self.most):
                 given += frame.height
                 yield frame
         except (PolarsError, OSError) as error:

@@ -3,7 +3,7 @@
 All others are left to the Arrow reader, which knows every way a schema can have changed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -36,29 +36,42 @@ def native_frames(
     storage: Storage,
     fields: Sequence[Field],
     condition: pl.Expr | None,
+    most: int | None,
 ) -> Iterator[pl.DataFrame]:
     """Rows where the condition is TRUE, in order; `fields` are all that are looked at."""
-    paths = [storage.location(f"{plan.root}/{live.file.path}") for live in plan.files]
-    deleted = _deleted_mask(plan)
+    there = _still_there(plan)
+    # Rows that no condition leaves out stand one after the other, and need no numbers.
+    numbered = there is not None and condition is not None
     rows = pl.scan_parquet(
-        paths,
+        [storage.location(f"{plan.root}/{live.file.path}") for live in plan.files],
         glob=False,
         hive_partitioning=False,
         schema=_physical_schema(fields),
         missing_columns="insert",
         extra_columns="ignore",
         cast_options=_WIDER,
-        row_index_name=None if deleted is None else _POSITION,
+        row_index_name=_POSITION if numbered else None,
     )
-    position = [] if deleted is None else [pl.col(_POSITION)]
+    position = [pl.col(_POSITION)] if numbered else []
     rows = rows.select([pl.col(f.physical).alias(f.name) for f in fields] + position)
     if condition is not None:
         rows = rows.filter(condition)
-    for frame in rows.select([pl.col(name) for name in plan.columns] + position).collect_batches():
-        if deleted is None:
-            yield frame
+    rows = rows.select([pl.col(name) for name in plan.columns] + position)
+    if most is not None:
+        rows = rows.head(most + sum(map(len, plan.deleted.values())))
+    frames = rows.collect_batches(lazy=True)
+    return iter(frames) if there is None else _left(frames, there)
+
+
+def _left(frames: Iterable[pl.DataFrame], there: pl.Series) -> Iterator[pl.DataFrame]:
+    """The rows that are still there."""
+    first = 0
+    for frame in frames:
+        if _POSITION in frame.columns:
+            yield frame.filter(there.gather(frame[_POSITION])).drop(_POSITION)
         else:
-            yield frame.filter(deleted.gather(frame[_POSITION])).drop(_POSITION)
+            yield frame.filter(there.slice(first, frame.height))
+            first += frame.height
 
 
 def frame_schema(fields: Sequence[Field]) -> pl.Schema:
@@ -87,7 +100,7 @@ def _needed(field: Field) -> list[FieldId]:
     return [f.id for f in walk((field,)) if is_scalar(f.type)]
 
 
-def _deleted_mask(plan: Plan) -> pl.Series | None:
+def _still_there(plan: Plan) -> pl.Series | None:
     """Of all rows of the files, one after the other: is it still there?"""
     if not plan.deleted:
         return None

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 import polars as pl
 import pyarrow as pa
+from polars.exceptions import PolarsError
 
 from lakebed.engines.arrow.terms import Call, Reference, Term, Values
+from lakebed.engines.arrow.types import is_list
 
 _BINARY = {
     "Eq": "equal",
@@ -49,7 +51,8 @@ def _term(node: object) -> Term:
         case {"Column": str() as name}:
             return Reference((name,))
         case {"Literal": _}:
-            return Values(_literal(node))
+            array = _literal(node)
+            return _UNKNOWN if array is None else Values(array)
         case {"BinaryExpr": {"left": left, "op": str() as operator, "right": right}}:
             function = _BINARY.get(operator)
             return Call(function, (_term(left), _term(right))) if function else _UNKNOWN
@@ -72,9 +75,9 @@ def _function(function: object, inputs: Sequence[object]) -> Term:
             )
             return Call("and", bounds)
         case {"Boolean": {"IsIn": {"nulls_equal": False}}}, [value, {"Literal": _} as members]:
-            return _is_in(_term(value), _literal(members))
+            return _is_in(_term(value), _term(members))
         case {"StringExpr": "StartsWith"}, [value, {"Literal": _} as prefix]:
-            return Call("starts_with", (_term(value), Values(_literal(prefix))))
+            return Call("starts_with", (_term(value), _term(prefix)))
         case {"StructExpr": {"FieldByName": str() as name}}, [parent]:
             whole = _term(parent)
             return Reference((*whole.path, name)) if isinstance(whole, Reference) else _UNKNOWN
@@ -82,12 +85,16 @@ def _function(function: object, inputs: Sequence[object]) -> Term:
             return _UNKNOWN
 
 
-def _is_in(value: Term, members: pa.Array) -> Term:
+def _is_in(value: Term, members: Term) -> Term:
     """A list of members in one row, or a member in every row."""
-    nested = pa.types.is_list(members.type) or pa.types.is_large_list(members.type)
-    return Call("is_in", (value, Values(members.flatten() if nested else members)))
+    if isinstance(members, Values) and is_list(members.array.type):
+        members = Values(members.array.flatten())
+    return Call("is_in", (value, members))
 
 
-def _literal(node: object) -> pa.Array:
-    expression = pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
+def _literal(node: object) -> pa.Array | None:
+    try:
+        expression = pl.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
+    except PolarsError:
+        return None  # JSON has no NaN and no infinity
     return pl.select(expression).to_series().to_arrow()
