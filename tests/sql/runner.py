@@ -89,8 +89,8 @@ def _refused(where: Any, sql: str, code: str, place: str) -> None:
 
 def _answered(where: Any, record: Record, place: str, *, is_sorted: bool) -> None:
     with where.sql(record.sql) as result:
-        rows = result.to_arrow().to_pylist()
-        found = ["|".join(_text(v) for v in row.values()) for row in rows]
+        columns = [column.to_pylist() for column in result.to_arrow().columns]
+        found = ["|".join(map(_text, row)) for row in zip(*columns, strict=True)]
     wanted = list(record.answer)
     if is_sorted:
         found, wanted = sorted(found), sorted(wanted)
