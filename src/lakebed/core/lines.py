@@ -32,12 +32,7 @@ def on_line(tx: Tx, head: TableHead, line: Line) -> TableHead:
 
 def find_commit(tx: Tx, table_id: TableId, version: Version, line: Line) -> CommitRecord | None:
     """The commit that a version of a line is; before its fork, its parent's."""
-    while line != MAIN_LINE:
-        record = lines.get_line(tx, table_id, line)
-        if version > record.fork_version:
-            break
-        line = record.parent_line
-    return commits.get_commit(tx, table_id, version, line)
+    return commits.get_commit(tx, table_id, version, lines.line_at(tx, table_id, version, line))
 
 
 def commit_at_time(tx: Tx, table_id: TableId, time_ms: int, line: Line) -> CommitRecord | None:

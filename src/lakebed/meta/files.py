@@ -7,7 +7,7 @@ from itertools import accumulate
 import orjson
 
 from lakebed.meta.dialect import Row
-from lakebed.meta.lines import get_line
+from lakebed.meta.lines import get_line, line_at
 from lakebed.meta.store import Tx
 from lakebed.meta.vectors import to_vector
 from lakebed.model.files import (
@@ -138,6 +138,7 @@ def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
 def files_at(
     tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
 ) -> list[LiveFile]:
+    line = line_at(tx, table_id, version, line)
     rows = tx.all(_FILE + _STILL + _ORDER, (table_id, line, version))
     later = tx.all(_FILE + _LATER + _SORTED, (table_id, line, version, version))
     own = _merged(rows, later, typing)
@@ -159,6 +160,7 @@ def files_in_run(
     line: Line = MAIN_LINE,
 ) -> list[LiveFile]:
     """Visible at a version, with ids from `first` to `last`."""
+    line = line_at(tx, table_id, version, line)
     key, run = (table_id, line), (first, last)
     rows = tx.all(_FILE + _STILL + _IN_RUN + _ORDER, (*key, version, *run))
     later = tx.all(_FILE + _LATER_IN_RUN + _SORTED, (*key, version, version, *run))
@@ -189,6 +191,7 @@ def vectors_in_run(
     line: Line = MAIN_LINE,
 ) -> list[LiveFile]:
     """Visible at a version, with deletion vectors of these ids, in the order of the vectors."""
+    line = line_at(tx, table_id, version, line)
     key, run = (table_id, line), (first, last)
     rows = tx.all(_FILE + _STILL + _VECTORS_IN_RUN, (*key, version, *run))
     rows += tx.all(_FILE + _LATER + _LATER_VECTORS_IN_RUN, (*key, version, version, *run))

@@ -2,7 +2,7 @@
 
 from lakebed.meta.store import Tx
 from lakebed.model.history import LineRecord, TableHead
-from lakebed.model.ids import Line, TableId, Version
+from lakebed.model.ids import MAIN_LINE, Line, TableId, Version
 
 _LINE = (
     "SELECT line, parent_line, fork_version, merged_version, main_version, head_version,"
@@ -43,6 +43,16 @@ def get_line(tx: Tx, table_id: TableId, line: Line) -> LineRecord:
     row = tx.one(_LINE + " AND line = ?", (table_id, line))
     assert row is not None, (table_id, line)
     return LineRecord(*row)
+
+
+def line_at(tx: Tx, table_id: TableId, version: Version, line: Line) -> Line:
+    """The line that a version of a line is of: up to its fork, a branch's are its parent's."""
+    while line != MAIN_LINE:
+        fork = get_line(tx, table_id, line)
+        if version > fork.fork_version:
+            break
+        line = fork.parent_line
+    return line
 
 
 def list_lines(tx: Tx, table_id: TableId) -> list[LineRecord]:
