@@ -5,13 +5,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DUCKDB155 := .venv-duckdb155
+SPARK := .venv-spark
 export PYTHON ?= python3
 export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 
 PYTEST := $(BIN)/python -m pytest -n 2
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop faults docs build clean
+.PHONY: help setup demo check lint format test interop spark faults docs build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -34,11 +35,14 @@ format: $(VENV)/.ready ## format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint $(DUCKDB155)/.ready ## everything
+test: lint $(DUCKDB155)/.ready spark ## everything
 	$(WITH_SERVERS) $(PYTEST)
 
-interop: $(VENV)/.ready $(DUCKDB155)/.ready ## other engines read what we publish
+interop: $(VENV)/.ready $(DUCKDB155)/.ready spark ## other engines read what we publish
 	$(WITH_SERVERS) $(PYTEST) -m interop
+
+spark: $(SPARK)/.ready ## fetch what the tests with Spark need: PySpark, Java if there is none, jars
+	$(SPARK)/bin/python scripts/spark-env $(SPARK)
 
 faults: $(VENV)/.ready ## a crash at every named step, then a check
 	$(WITH_SERVERS) $(PYTEST) -m faults
@@ -52,7 +56,7 @@ build: $(VENV)/.ready ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove environments, caches and build results
-	rm -rf $(VENV) $(DUCKDB155) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DUCKDB155) $(SPARK) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 # Stamps: an environment is made again only when what it is made from changes.
 $(VENV)/.ready: pyproject.toml scripts/make-venv
@@ -65,4 +69,10 @@ $(VENV)/.ready: pyproject.toml scripts/make-venv
 $(DUCKDB155)/.ready: tests/interop/requirements-duckdb155.txt scripts/make-venv
 	scripts/make-venv $(DUCKDB155)
 	$(DUCKDB155)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+# Half a gigabyte that nothing else needs: an environment of its own.
+$(SPARK)/.ready: tests/interop/requirements-spark.txt scripts/make-venv
+	scripts/make-venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --requirement $<
 	touch $@

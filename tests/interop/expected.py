@@ -11,12 +11,15 @@ READERS = {
     "deltalake QueryBuilder": "deltalake 1.6.6, `QueryBuilder` (DataFusion)",
     "Polars scan_delta": "Polars 2.1.0",
     "DuckDB delta_scan": "DuckDB 1.5.5",
+    "Spark delta": "delta-spark 4.4.0 on PySpark 4.1.4",
     "PyIceberg": "PyIceberg 0.12.0, `StaticTable` by folder and by metadata file",
     "Polars scan_iceberg": "Polars 2.1.0",
     "DuckDB iceberg_scan": "DuckDB 1.5.5",
+    "Spark iceberg": "iceberg-spark-runtime 1.12.0 on PySpark 4.1.4, by metadata file",
 }
 _NAMES = "column names that need column mapping"
 _LISTS = "NULL in a column of lists of structs"
+_WORDS = ("identity", "bucket", "year", "month", "day", "hour")
 _KEYS = "maps with byte or short keys"
 
 # (reader, feature) -> what its refusal says.
@@ -32,7 +35,22 @@ REFUSES: dict[tuple[str, str], str] = {
     ("DuckDB iceberg_scan", "timestamptz_ns inside others"): "Unrecognized primitive type",
     **{
         ("DuckDB iceberg_scan", f"partitions by {word} of timestamptz_ns"): "Unrecognized primitive"
-        for word in ("identity", "bucket", "year", "month", "day", "hour")
+        for word in _WORDS
+    },
+    ("Spark iceberg", "time"): "does not support time",
+    ("Spark iceberg", "time inside others"): "does not support time",
+    **{
+        ("Spark iceberg", f"partitions by {word} of time"): "does not support time"
+        for word in ("identity", "bucket")
+    },
+    **{
+        ("Spark iceberg", feature): f"unsupported type to Spark: {kind}"
+        for kind in ("timestamp_ns", "timestamptz_ns")
+        for feature in (
+            kind,
+            f"{kind} inside others",
+            *(f"partitions by {word} of {kind}" for word in _WORDS),
+        )
     },
 }
 # Refused while the table is empty, and read once it has a row.

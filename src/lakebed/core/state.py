@@ -28,7 +28,7 @@ from lakebed.model.history import DELTA, ICEBERG, TableState
 from lakebed.model.ids import StateId
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from lakebed.model.schema import Schema
-from lakebed.model.types import Primitive, Stored, is_scalar
+from lakebed.model.types import FixedType, Primitive, Stored, is_scalar
 from lakebed.model.vectors import Positions
 
 # Delta keeps partition values as text; these types do not survive that in every reader.
@@ -171,6 +171,7 @@ def _checked(state: TableState) -> TableState:
         )
     _refuse_initial_defaults(state)
     _refuse_floats(state)
+    _refuse_fixed(state)
     return state
 
 
@@ -196,6 +197,18 @@ def _refuse_floats(state: TableState) -> None:
             f"Iceberg readers lose rows of tables partitioned by a float: {', '.join(floats)}",
             hint="partition by another column, or publish Delta alone (formats=['delta'])",
             columns=floats,
+        )
+
+
+def _refuse_fixed(state: TableState) -> None:
+    """Iceberg's Java library looks for a length before such a partition value; there is none."""
+    by_value = [f.source_id for f in state.spec.fields if f.transform.name == "identity"]
+    fixed = [f.name for f in map(state.schema.field, by_value) if isinstance(f.type, FixedType)]
+    if ICEBERG in state.formats and fixed:
+        raise UnsupportedFeature(
+            f"Spark cannot read tables partitioned by a fixed: {', '.join(fixed)}",
+            hint=f"partition by bucket(16, {fixed[0]}), or by another column",
+            columns=fixed,
         )
 
 
