@@ -1,7 +1,7 @@
 """Changes of rows in a transaction: each is planned on what the transaction sees, and staged."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -46,10 +46,12 @@ class RowChanger:
         self.staged.change_rows(change, "delete")
         return change.counts
 
-    def clear(self, condition: Condition) -> None:
+    def clear(self, condition: Condition, inserted: int) -> None:
         """Make room for rows that take the place of those that match."""
         with open_bench(self.parts, self.prepare) as bench:
-            self.staged.take_rows(delete(self.target("delete"), condition, bench))
+            change = delete(self.target("delete"), condition, bench)
+        counts = change.counts + RowCounts(inserted_rows=inserted)
+        self.staged.take_rows(replace(change, counts=counts))
 
     def refuse_unmatched(self, files: Sequence[DataFile], condition: Condition) -> None:
         """Files written for an overwrite may only hold rows that match its condition."""
@@ -131,7 +133,7 @@ def open_bench(parts: Parts, prepare: Prepare | None = None) -> Workbench:
 def to_condition(where: object) -> Condition:
     """A condition in SQL: by our own means where they suffice, else by the engine."""
     if not isinstance(where, str) or not where.strip():
-        raise InvalidInput(
+        raise InvalidExpression(
             f"the condition is no SQL text: {where!r}", hint="write it as in WHERE: 'id = 5'"
         )
     try:

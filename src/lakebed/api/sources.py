@@ -17,7 +17,7 @@ from lakebed.model.schema import Schema
 def open_source(source: object, schema: Schema) -> Batches:
     """The source as a stream; values of dicts take the types of the table's columns they name."""
     scan = getattr(source, "scan", None)
-    if isinstance(getattr(source, "schema", None), Schema) and callable(scan):
+    if callable(scan) and isinstance(getattr(source, "schema", None), Schema):
         source = scan()  # a table
     if isinstance(source, Scan):
         source = source.to_batches()

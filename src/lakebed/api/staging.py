@@ -74,7 +74,6 @@ class Staged:
 
     def change_rows(self, change: RowChange, operation: str) -> None:
         """A change that is none leaves everything as it is, but the transaction has looked."""
-        self.counts = change.counts + (self.counts or NO_ROWS)
         if change.is_empty:
             self.scanned = True
         else:
@@ -83,6 +82,7 @@ class Staged:
 
     def take_rows(self, change: RowChange) -> None:
         """Rows go, files go, files come in their place."""
+        self.counts = change.counts + (self.counts or NO_ROWS)
         own = [f.path for f in self.appended]
         for file_id, gone in change.deleted.items():
             if file_id < 0:

@@ -28,6 +28,7 @@ from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidInput, LakebedError
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import MAIN, Commit, TableHead, TableState
+from lakebed.model.ids import TableId
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
@@ -47,6 +48,7 @@ class FileEntry:
     record_count: int
     partition: Mapping[str, object]
     added_version: int
+    deleted_rows: int = 0
 
 
 def _partition(
@@ -75,6 +77,10 @@ class Table(HasRefs):
     @property
     def name(self) -> str:
         return str(self._head("read").name)
+
+    @property
+    def id(self) -> TableId:
+        return self._id
 
     @property
     def version(self) -> int:
@@ -163,11 +169,11 @@ class Table(HasRefs):
     def delete(self, where: str, **options: Unpack[CommitOptions]) -> Commit:
         """Delete the rows for which the condition is TRUE; where it is NULL they stay."""
         condition = to_condition(where)
-        return self._change("delete", options, lambda t: t.rows().delete(condition), (where,))
+        return self.change("delete", options, lambda t: t.rows().delete(condition), (where,))
 
     def truncate(self, **options: Unpack[CommitOptions]) -> Commit:
         """Delete every row; older versions keep them."""
-        return self._change("truncate", options, lambda table: table.truncate(), ())
+        return self.change("truncate", options, lambda table: table.truncate(), ())
 
     def update(
         self,
@@ -182,7 +188,7 @@ class Table(HasRefs):
         """
         values = to_values(set)
         condition = None if where is None else to_condition(where)
-        return self._change(
+        return self.change(
             "update",
             options,
             lambda table: table.rows().update(values, condition),
@@ -242,7 +248,7 @@ class Table(HasRefs):
     ) -> Commit:
         """Make the table what it was, in a commit that adds no data; later versions stay."""
         point = to_point(version, timestamp, ref)
-        return self._change(
+        return self.change(
             "restore",
             options,
             lambda table: table.stage_restore(point),
@@ -366,6 +372,7 @@ class Table(HasRefs):
                 f.file.record_count,
                 _partition(specs[f.file.spec_id], plan.schema, f.file.partition),
                 f.added_version,
+                f.vector.cardinality if f.vector else 0,
             )
             for f in plan.files
         ]
@@ -463,9 +470,9 @@ class Table(HasRefs):
     ) -> Commit:
         with open_bench(self._parts) as bench:
             rows = MergeRows(bench, source)  # read once, however often the merge is tried
-            return self._change("merge", options, lambda table: stage(rows, table.rows()), request)
+            return self.change("merge", options, lambda table: stage(rows, table.rows()), request)
 
-    def _change(
+    def change(
         self, operation: str, given: CommitOptions, stage: Stage, request: tuple[object, ...]
     ) -> Commit:
         """One commit of a change of rows, or none when no row is met."""

@@ -69,6 +69,10 @@ class Transaction:
             self.pin(self._parts.catalog.find_beside(wanted, seen, branch), key)
         return TransactionTable(self._parts, str(wanted), self._staged[key], self._check_open)
 
+    def has(self, name: str) -> bool:
+        """Is the table in this transaction already?"""
+        return name in self._staged
+
     def pin(self, head: TableHead, key: str | None = None) -> TransactionTable:
         """A table by its head, whatever its name means by now."""
         state = self._parts.catalog.state(head, head.state_id)
@@ -212,7 +216,7 @@ class Transaction:
 
     def _check_lines(self, changed: Sequence[Staged]) -> None:
         """A table has one set of counters: a commit can move one of its lines."""
-        ids = [s.head.id for s in changed]
+        ids = [s.head.id for s in changed if s.create is None]
         if len(set(ids)) < len(ids):
             raise UnsupportedFeature(
                 "a transaction cannot write to two branches of one table",
@@ -300,14 +304,14 @@ def warn(message: str) -> None:
 def replay(parts: Parts, places: Places, mode: str | None) -> dict[str, Commit]:
     """The answer given before to the same idempotency key."""
     found = []
-    for table_id, version in places:
+    for table_id, version, line in places:
         ledger = parts.outbox.ledger(TableId(table_id))
         head = ledger.head()
         if head is None:
             raise TableNotFound(
                 "the table of the earlier answer is gone", hint="use a new idempotency key"
             )
-        found.append((head, ledger.view(version).commit))
+        found.append((head, ledger.view(version, line).commit))
     return finish(parts, Committed(tuple(found), replayed=True), mode)
 
 

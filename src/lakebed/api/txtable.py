@@ -20,7 +20,7 @@ from lakebed.api.staging import PositionsById, Staged
 from lakebed.api.writing import write_files
 from lakebed.core.overlap import in_partitions
 from lakebed.core.plan import Plan
-from lakebed.core.scan import make_plan, partitions_predicate
+from lakebed.core.scan import make_plan, partitions_predicate, pruned_plan
 from lakebed.core.state import next_state
 from lakebed.engines.arrow.read import read
 from lakebed.model.binding import bind
@@ -43,13 +43,14 @@ from lakebed.model.errors import (
 )
 from lakebed.model.expressions import TRUE, Not, Predicate
 from lakebed.model.files import LiveFile
-from lakebed.model.history import TableHead
+from lakebed.model.history import DELTA, TableHead
 from lakebed.model.ids import Line, StateId
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.properties import check_properties, check_removed
 from lakebed.model.schema import Schema
 from lakebed.model.settings import parse_formats
 from lakebed.rowops.condition import Condition
+from lakebed.rowops.workbench import Prepare
 from lakebed.security.policy import require
 from lakebed.sql.predicate import parse_predicate
 
@@ -89,6 +90,10 @@ class TransactionTable:
     @property
     def schema(self) -> Schema:
         return self._staged.state.schema
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self._staged.state.properties
 
     def append(self, rows: object, *, merge_schema: bool = False) -> None:
         """Add rows; with `merge_schema` the table gets the columns it lacks, and wider types."""
@@ -158,7 +163,10 @@ class TransactionTable:
 
     def set_formats(self, formats: str | Sequence[str]) -> None:
         self._may("alter")
-        self._staged.change(SetFormats(parse_formats(formats)), "alter")
+        wanted = parse_formats(formats)
+        if DELTA in wanted and DELTA not in self._staged.state.formats:
+            self.draft().check_delta()
+        self._staged.change(SetFormats(wanted), "alter")
 
     def alter(self) -> Alter[None]:
         """Collect schema changes; its commit() makes them part of this transaction."""
@@ -217,7 +225,7 @@ class TransactionTable:
 
     def stage_overwrite(self, overwrite: Overwrite) -> None:
         if overwrite.where is not None:
-            self.rows().clear(overwrite.where)
+            self.rows().clear(overwrite.where, sum(f.record_count for f in overwrite.files.files))
         elif overwrite.partitions:
             self._staged.remove(*self._in_partitions(overwrite))
         else:
@@ -324,9 +332,11 @@ class TransactionTable:
         """A new version though nothing changes."""
         self._staged.operations.append(operation)
 
-    def rows(self) -> RowChanger:
+    def rows(self, prepare: Prepare | None = None, alias: str | None = None) -> RowChanger:
         """Changes of rows, staged at once."""
-        return RowChanger(self._parts, self.name, self._staged, self._visible, self._specs)
+        return RowChanger(
+            self._parts, self.name, self._staged, self._visible, self._specs, prepare, alias
+        )
 
     def _positions(self, head: TableHead, files: Sequence[LiveFile]) -> PositionsById:
         planner = self._parts.planner
@@ -359,6 +369,20 @@ class TransactionTable:
             f" among them {part[0].file.path}: {why}",
             hint="overwrite by a condition on partition columns, or whole partitions",
             table=self.name,
+        )
+
+    def seen(self, where: Predicate) -> Plan:
+        """All rows this transaction sees, of files in which the bound condition can hold."""
+        self._check_open()
+        self._staged.scanned = True
+        return pruned_plan(
+            self._staged.head,
+            self._staged.head.version,
+            self._staged.state.schema,
+            live=self._visible(),
+            specs=self._specs(),
+            where=where,
+            positions=self._positions,
         )
 
     def _plan(self, columns: tuple[str, ...] | None, predicate: Predicate | None) -> Plan:

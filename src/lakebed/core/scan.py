@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lakebed.core.ledger import typing_of
 from lakebed.core.lines import find_commit
 from lakebed.core.plan import Plan
-from lakebed.core.prune import might_match, must_match
+from lakebed.core.prune import might_match
 from lakebed.meta import files, tables, vectors
 from lakebed.meta.store import Store, Tx
 from lakebed.model.binding import bind
@@ -123,18 +123,6 @@ def pruned_plan(
         deleted=positions(head, kept),
         specs=specs,
     )
-
-
-def whole_files(
-    predicate: Predicate,
-    schema: Schema,
-    live: Sequence[LiveFile],
-    specs: dict[int, PartitionSpec],
-) -> tuple[list[LiveFile], list[LiveFile]]:
-    """Files all of whose rows match, and files some of whose rows may (predicate bound)."""
-    touched = [f for f in live if might_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
-    whole = [f for f in touched if must_match(predicate, f.file, specs.get(f.file.spec_id), schema)]
-    return whole, [f for f in touched if f not in whole]
 
 
 def partitions_predicate(

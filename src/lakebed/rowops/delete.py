@@ -37,10 +37,9 @@ def count_unmatched(
     ]
     where = bench.expression(condition.text, "the condition")
     relation = bench.bind(replace(target.plan(()), files=tuple(files)), ())
-    found = bench.row(
-        f"SELECT count(*) AS rows FROM {relation} AS {quoted(target.name)}"
-        f" WHERE {where.sql} IS NOT TRUE"
-    )
+    named = f"{relation} AS {quoted(target.name)}"
+    bench.refuse_no_condition([where], named)
+    found = bench.row(f"SELECT count(*) AS rows FROM {named} WHERE {where.sql} IS NOT TRUE")
     assert found is not None
     return int(found["rows"])
 
@@ -83,6 +82,6 @@ def _rows(
         return read(plan, target.storage, metadata=PLACE)
     relation = bench.bind(target.plan(files, predicate=bound), PLACE)
     where = bench.expression(condition.text, "the condition")
-    return bench.batches(
-        f"SELECT _file, _pos FROM {relation} AS {quoted(target.name)} WHERE {where.sql}"
-    )
+    named = f"{relation} AS {quoted(target.name)}"
+    bench.refuse_no_condition([where], named)
+    return bench.batches(f"SELECT _file, _pos FROM {named} WHERE {where.sql}")

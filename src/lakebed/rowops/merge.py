@@ -39,7 +39,7 @@ class _Clause:
     when: When
     action: str
     number: int
-    condition: str
+    condition: Expression | None
     assigned: Assignments | None  # None: all columns, by name
 
 
@@ -56,10 +56,10 @@ def merge(
     joined = bench.expression(on.text, "ON")
     ready = _checked(clauses, target.schema, source, bench)
     keys = keys_of(joined, target.schema, source, aliases)
-    scans_all = any(c.when is When.BY_SOURCE for c in ready)
-    files, reads = (
-        (list(target.live), TRUE) if scans_all else _files(target, source, keys, on, aliases, bench)
-    )
+    files: list[LiveFile] = list(target.live)
+    reads: Predicate = TRUE
+    if not any(c.when is When.BY_SOURCE for c in ready):
+        files, reads = _files(target, source, keys, on, aliases=aliases, bench=bench)
     job = _Job(target, source, files, aliases=aliases, bench=bench, clauses=ready)
     job.find(joined, keys)
     change = settle(
@@ -74,6 +74,7 @@ def _files(
     source: Source,
     keys: Sequence[Key],
     on: Condition,
+    *,
     aliases: Aliases,
     bench: Workbench,
 ) -> tuple[list[LiveFile], Predicate]:
@@ -97,9 +98,9 @@ def _checked(
     ready: list[_Clause] = []
     for clause in clauses:
         what = f"WHEN {clause.when.value}"
-        condition = "TRUE"
+        condition = None
         if clause.condition is not None:
-            condition = bench.expression(clause.condition, f"the condition of {what}").sql
+            condition = bench.expression(clause.condition, f"the condition of {what}")
         assigned = None
         if clause.values is not None:
             assigned = parse_assignments(bench, schema, clause.values, f"{what} THEN")
@@ -147,6 +148,7 @@ class _Job:
     def find(self, on: Expression, keys: Sequence[Key]) -> None:
         """Which rows of the table meet which of the source, and which clause acts on them."""
         relation = self._bench.bind(self._target.plan(self._files), self._about)
+        self._refuse_no_conditions(on, f"{relation} AS {self._t}")
         matched = self._clauses[When.MATCHED]
         self._bench.run(
             f"CREATE TEMP TABLE {self._pairs} AS SELECT {self._columns_about()},"
@@ -166,6 +168,18 @@ class _Job:
                 " WHERE _clause > 0"
             )
             self._count(self._alone, alone)
+
+    def _refuse_no_conditions(self, on: Expression, target: str) -> None:
+        source = f"{self._source.relation} AS {self._s}"
+        places = {
+            When.MATCHED: f"{target}, {source}",
+            When.NOT_MATCHED: source,
+            When.BY_SOURCE: target,
+        }
+        self._bench.refuse_no_condition([on], places[When.MATCHED])
+        for when, relations in places.items():
+            tests = [c.condition for c in self._clauses[when] if c.condition is not None]
+            self._bench.refuse_no_condition(tests, relations)
 
     def drop(self) -> None:
         """A second attempt makes its own."""
@@ -303,5 +317,7 @@ def _chosen(clauses: Sequence[_Clause]) -> str:
     """The number of the first clause whose condition is TRUE, else 0."""
     if not clauses:
         return "0"
-    tried = " ".join(f"WHEN {c.condition} THEN {c.number}" for c in clauses)
+    tried = " ".join(
+        f"WHEN {c.condition.sql if c.condition else 'TRUE'} THEN {c.number}" for c in clauses
+    )
     return f"CASE {tried} ELSE 0 END"

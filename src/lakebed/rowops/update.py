@@ -42,7 +42,9 @@ def update(
         listed = ", ".join([*columns, *metadata])
         where = ""
         if condition is not None and not condition.is_exact:
-            where = f" WHERE {bench.expression(condition.text, 'the condition').sql}"
+            test = bench.expression(condition.text, "the condition")
+            bench.refuse_no_condition([test], f"{relation} AS {alias}")
+            where = f" WHERE {test.sql}"
         for batch in bench.batches(f"SELECT {listed} FROM {relation} AS {alias}{where}"):
             found.add(batch.column("_file"), batch.column("_pos"))
             tally.updated_rows += batch.num_rows

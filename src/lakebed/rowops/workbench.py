@@ -110,6 +110,22 @@ class Workbench:
         """The first row of an answer."""
         return next((row for batch in self.batches(sql) for row in batch.to_pylist()), None)
 
+    def refuse_no_condition(self, tests: Sequence[Expression], relations: str) -> None:
+        """A number is no condition, though the engine would take it for one; `relations` as FROM.
+
+        Names and types are checked too, before any row is read.
+        """
+        if not tests:
+            return
+        listed = ", ".join(test.sql for test in tests)
+        found = self.session.batches(f"SELECT {listed} FROM {relations} LIMIT 0").schema
+        for test, kind in zip(tests, found.types, strict=True):
+            if not pa.types.is_boolean(kind) and not test.is_null:
+                raise InvalidExpression(
+                    f"{test.sql.strip('()').strip()[:200]} is {kind}, not TRUE or FALSE",
+                    hint="compare it with something, as in n <> 0",
+                )
+
     def expression(self, text: object, what: str) -> Expression:
         """`text` if it is one expression; `what` names it in errors."""
         if not isinstance(text, str) or not is_text(text) or not text.strip():

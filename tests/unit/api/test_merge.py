@@ -258,6 +258,8 @@ def test_columns_must_be_the_same_for_all(table: lakebed.Table) -> None:
         ("t.id = s.id", None, {"nope": "1"}),
         ("t.id = s.id) OR (TRUE", None, {"n": "1"}),
         ("id = id", None, {"n": "1"}),
+        ("t.id", None, {"n": "1"}),
+        ("t.id = s.id", "s.n", {"n": "1"}),
         ("t.id = s.id", "EXISTS (SELECT 1)", {"n": "1"}),
     ],
 )

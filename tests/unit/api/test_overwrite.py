@@ -1,11 +1,10 @@
-"""Overwrites: whole tables, whole partitions, whole files by a condition; nothing in part."""
+"""Overwrites: whole tables, whole partitions, rows by a condition."""
 
 from pathlib import Path
 
 import pytest
 
 import lakebed
-from lakebed.model.errors import UnsupportedFeature
 
 
 @pytest.fixture
@@ -37,16 +36,11 @@ def test_nulls_are_a_partition_too(table: lakebed.Table) -> None:
     assert rows(table) == [(1, "x"), (2, "x"), (3, "y")]
 
 
-def test_a_condition_that_splits_a_file_is_refused_and_nothing_is_written(
-    table: lakebed.Table,
-) -> None:
-    before = stored(table)
+def test_a_condition_may_split_files(table: lakebed.Table) -> None:
+    commit = table.overwrite([{"id": 1, "p": "z"}], where="id = 1")
 
-    with pytest.raises(UnsupportedFeature, match="1 data file") as refused:
-        table.overwrite([{"id": 1, "p": "z"}], where="id = 1")
-
-    assert "partition" in refused.value.hint
-    assert (table.version, stored(table)) == (1, before)
+    assert rows(table) == [(1, "z"), (2, "x"), (3, "y"), (4, None)]
+    assert (commit.summary["deleted_rows"], commit.summary["vectored_files"]) == (1, 1)
 
 
 def test_a_condition_that_all_rows_of_a_file_meet_is_enough(table: lakebed.Table) -> None:

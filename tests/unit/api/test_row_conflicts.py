@@ -60,7 +60,7 @@ def test_deletes_of_different_rows_of_one_file_all_stand(table: lakebed.Table) -
         for i in range(first, 40, 4):
             assert table.delete(f"id = {i}").summary["deleted_rows"] == 1
 
-    together(*[lambda n=n: delete(n) for n in range(4)])  # type: ignore[misc]
+    together(*[lambda n=n: delete(n) for n in range(4)])
 
     assert sorted(numbers(table)) == list(range(40, 100))
 
@@ -77,7 +77,7 @@ def test_upserts_of_the_same_keys_leave_one_row_each(table: lakebed.Table) -> No
     def upsert(n: int) -> None:
         table.upsert([{"id": i, "n": n} for i in range(95, 110)])
 
-    together(*[lambda n=n: upsert(n) for n in range(1, 4)])  # type: ignore[misc]
+    together(*[lambda n=n: upsert(n) for n in range(1, 4)])
 
     found = numbers(table)
     assert sorted(found) == list(range(110))
