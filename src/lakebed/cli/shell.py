@@ -13,7 +13,7 @@ import click
 
 from lakebed.cli.completion import Completer
 from lakebed.cli.output import one_line, say
-from lakebed.cli.sql import show_result
+from lakebed.cli.results import show_result
 from lakebed.cli.stopwatch import Stopwatch
 from lakebed.model.errors import LakebedError
 

@@ -2,16 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lakebed.cli.call import Call, Command, pass_call
 from lakebed.cli.options import Pair, take_write_options, write_options
-from lakebed.cli.output import say, show_json
-
-if TYPE_CHECKING:
-    from lakebed.api.sql.result import Result
 
 _TEXT = ("table", "csv", "json", "jsonl")
 _BINARY = ("parquet", "arrow")
@@ -55,6 +51,7 @@ def sql(call: Call, /, text: str | None, **given: Any) -> None:
 
             Shell(lake, session, form, timing=given["timing"]).run()
             return
+        from lakebed.cli.results import show_result
         from lakebed.cli.stopwatch import Stopwatch
 
         watch = Stopwatch(wanted=given["timing"])
@@ -62,17 +59,3 @@ def sql(call: Call, /, text: str | None, **given: Any) -> None:
         params = dict(given["params"]) or None
         for result in watch.each(session.results(text or script.read(), params, **options)):
             show_result(result, form, limit=given["limit"])
-
-
-def show_result(result: "Result", form: str, *, limit: int | None) -> None:
-    """Rows of a query go to stdout; what a statement did goes to stderr, or is JSON."""
-    from lakebed.cli.rows import write_rows
-
-    with result:
-        if result.message is None:
-            write_rows(result.to_batches(), form, limit=limit)
-        elif form == "json":
-            rows = result.to_pylist()
-            show_json({"message": result.message, **(rows[0] if len(rows) == 1 else {})})
-        else:
-            say(result.message)
