@@ -99,6 +99,10 @@ def checkpoint(lake: lakebed.Lake) -> None:
     lake.close()  # checkpoints come after the answer
 
 
+def restore(lake: lakebed.Lake) -> None:
+    lake.table("a.left").restore(version=0)
+
+
 def drop(lake: lakebed.Lake) -> None:
     lake.drop_table("a.right", purge=True)
 
@@ -116,6 +120,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         refs,
         branch,
         forward,
+        restore,
         rewrite,
         transaction,
         create,

@@ -37,6 +37,7 @@ STEPS = {
     "refs": ("ref_after_sql", "publish_iceberg_after_metadata", *MARK),
     "branch": (*COMMIT, *ICEBERG, *MARK),
     "forward": (*COMMIT, *DELTA, "publish_iceberg_after_metadata", *MARK),
+    "restore": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "transaction": WRITE,
     "create": WRITE,
     "start_delta": (
@@ -68,6 +69,7 @@ AFTER = {
     "refs": {},
     "branch": {},
     "forward": {"a.left": [0, 1, 2, 50]},
+    "restore": {"a.left": []},
     "transaction": {"a.left": [0, 1, 2, 30], "a.right": [0, 1, 2, 30]},
     "create": {"b.new": [40, 41]},
     "start_delta": {"c.iceberg": [0]},

@@ -158,8 +158,10 @@ class Story:
         return counted(self.table.scan(**point, columns=["id", "v"]).to_arrow().to_pylist())
 
     def check_changes(self, name: str, line: Line, first: int, last: int) -> None:
-        begin = {} if first < 0 else {"from_version": first}
-        feed = self.table.changes(**begin, to_version=last, ref=name, columns=["id", "v"])
+        begin = None if first < 0 else first
+        feed = self.table.changes(
+            from_version=begin, to_version=last, ref=name, columns=["id", "v"]
+        )
         rows = Counter(line.versions[first]) if first >= 0 else Counter()
         version, pending = first, None
         for change in feed.to_arrow().to_pylist():

@@ -233,7 +233,7 @@ def test_ranges_that_are_none_are_refused(lake: lakebed.Lake) -> None:
         {"to_timestamp": "2999-01-01"},
     ):
         with pytest.raises(lakebed.NotFound):
-            table.changes(**wrong)  # type: ignore[arg-type]
+            table.changes(**wrong)
     with pytest.raises(lakebed.InvalidInput):
         table.changes(from_version=0, from_timestamp=0)
 

@@ -1,7 +1,7 @@
 """Branches and tags: made, read, written to, taken by main, dropped."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -214,7 +214,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
 ) -> None:
     table.create_branch("b")
     table.create_tag("t")
-    for wrong in (
+    refused: list[Callable[[], object]] = [
         lambda: table.create_tag("b"),
         lambda: table.create_branch("main"),
         lambda: table.drop_branch("t"),
@@ -231,7 +231,8 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
         lambda: lake.table("s.t@"),
         lambda: lake.create_table("s.new", "id long", branch="b"),
         lambda: lake.create_table("s.a@b", "id long"),
-    ):
+    ]
+    for wrong in refused:
         with pytest.raises(lakebed.LakebedError):
             wrong()
     assert [r.name for r in table.refs()] == ["main", "b", "t"]
@@ -241,12 +242,13 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
 
 def test_columns_and_properties_belong_to_the_table(table: lakebed.Table) -> None:
     table.create_branch("b")
-    for change in (
+    refused_changes: list[Callable[[], object]] = [
         lambda: table.alter(branch="b").add_column("x", "long").commit(),
         lambda: table.set_properties({"a": "b"}, branch="b"),
         lambda: table.set_formats("delta", branch="b"),
         lambda: table.append([{"id": 1, "new": 2}], merge_schema=True, branch="b"),
-    ):
+    ]
+    for change in refused_changes:
         with pytest.raises(lakebed.InvalidInput) as refused:
             change()
         assert refused.value.code == "UNSUPPORTED_FEATURE"

@@ -171,7 +171,7 @@ def test_versions_and_times_there_are_not_name_those_there_are(table: lakebed.Ta
     assert "its newest version is 2" in refused.value.hint
     for wrong in ({}, {"version": -1}, {"version": "1"}, {"ref": "nothing"}, {"ref": 5}):
         with pytest.raises(lakebed.LakebedError):
-            table.restore(**wrong)  # type: ignore[arg-type]
+            table.restore(**wrong)
     assert table.version == 2
 
 
