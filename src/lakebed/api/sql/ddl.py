@@ -168,12 +168,16 @@ def run_drop_namespace(context: Context, statement: DropNamespace) -> Result:
 
 
 def _empty(context: Context, name: str) -> None:
+    dropped = sorted({table for table, _ in context.lake.dropped_tables()})
     inside = [n for n in context.lake.namespaces() if n == name or n.startswith(f"{name}.")]
     for namespace in sorted(inside, reverse=True):  # what is inside comes before what is around
         for view in context.lake.views(namespace):
             context.lake.drop_view(str(view.name))
         for table in context.lake.tables(namespace):
             context.lake.drop_table(table, purge=True)
+        for table in dropped:
+            if table.rpartition(".")[0] == namespace:
+                context.lake.purge_table(table)
         if namespace != name:
             context.lake.drop_namespace(namespace)
 
