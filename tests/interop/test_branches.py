@@ -1,153 +1,228 @@
-"""Branches, tags, restores and fast-forwards as stock readers of both formats see them."""
+"""Branches and tags as Iceberg's refs: other readers see each of them, and Delta shows main."""
 
+import json
+import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import orjson
+import polars as pl
+import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
 
 import lakebed
-from lakebed import Table
-from tests.interop.readers import (
-    At,
-    DeltaQuery,
-    PolarsDelta,
-    PolarsIceberg,
-    PyIceberg,
-    Reader,
-    places,
-)
+from lakebed import Lake, Table
+from tests.interop.test_duckdb import DRIVER, PYTHON
 
-READERS: list[Reader] = [DeltaQuery(), PolarsDelta(), PyIceberg(), PolarsIceberg()]
-
-
-@pytest.fixture(autouse=True)
-def _planner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polars has no planner of its own installed here."""
-    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+pytestmark = pytest.mark.filterwarnings("ignore")  # the readers' own, about v3
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
-    lake = lakebed.open(tmp_path / "lake", create=True)
-    table = lake.create_table("s.t", "id long not null, p int", partition_by=["p"])
-    table.append(rows(*range(6)))
+def lake(tmp_path: Path) -> Lake:
+    return lakebed.open(tmp_path / "lake", create=True)
+
+
+def create(lake: Lake, *ids: int, **options: Any) -> Table:
+    table = lake.create_table("s.t", "id long", **options)
+    append(table, *ids)
     return table
 
 
-def rows(*ids: int) -> list[dict[str, int]]:
-    return [{"id": i, "p": i % 2} for i in ids]
+def append(table: Table, *ids: int, **options: Any) -> None:
+    table.append(pa.table({"id": list(ids)}), **options)
 
 
-def assert_head(table: Table, *ids: int) -> None:
-    """All readers agree on the head of main."""
-    at = head_of(table)
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [*ids]
-    for reader in READERS:
-        found = sorted(reader.read(at)["id"].to_pylist())
-        assert found == [*ids], type(reader).__name__
-
-
-def head_of(table: Table) -> At:
-    """Metadata files count publications, of which branches make their own."""
+def metadata(table: Table) -> dict[str, Any]:
     folder = Path(table.location, "metadata")
     path = folder / f"{(folder / 'version-hint.text').read_text()}.metadata.json"
-    snapshot = orjson.loads(path.read_bytes())["current-snapshot-id"]
-    return At(table.location, table.version, snapshot, str(path))
+    found: dict[str, Any] = orjson.loads(path.read_bytes())
+    return found
 
 
-def iceberg_ids(table: Table, ref: str) -> list[int]:
-    opened = StaticTable.from_metadata(table.location)
-    snapshot = opened.metadata.refs[ref].snapshot_id
-    found: list[int] = opened.scan(snapshot_id=snapshot).to_arrow()["id"].to_pylist()
-    return sorted(found)
+def shown(table: Table) -> dict[str, list[int]]:
+    """The ids of every ref as PyIceberg, Polars and DuckDB read them."""
+    iceberg = StaticTable.from_metadata(table.location)
+    found = {}
+    for name, ref in metadata(table)["refs"].items():
+        at = ref["snapshot-id"]
+        rows = sorted(iceberg.scan(snapshot_id=at).to_arrow()["id"].to_pylist())
+        frame = pl.scan_iceberg(iceberg, snapshot_id=at).collect()
+        assert sorted(frame["id"].to_list()) == rows
+        found[name] = rows
+    assert duckdb_ids(table) == found
+    return found
 
 
-def test_a_branch_is_audited_then_published(table: Table) -> None:
-    table.create_branch("audit", min_snapshots=3)
-    table.append(rows(10, 11), branch="audit")
-    table.delete("id = 0", branch="audit")
-
-    assert_head(table, 0, 1, 2, 3, 4, 5)
-    assert iceberg_ids(table, "audit") == [1, 2, 3, 4, 5, 10, 11]
-    before = deltalake.DeltaTable(table.location).version()
-
-    table.fast_forward("main", to="audit")
-
-    assert_head(table, 1, 2, 3, 4, 5, 10, 11)
-    assert deltalake.DeltaTable(table.location).version() == before + 1
-    shown = StaticTable.from_metadata(table.location).metadata
-    assert shown.current_snapshot_id == shown.refs["audit"].snapshot_id
-    assert shown.refs["audit"].min_snapshots_to_keep == 3
-
-
-def test_branch_and_main_go_on_each_for_itself(table: Table) -> None:
-    table.create_branch("b")
-    table.append(rows(10), branch="b")
-    table.append(rows(20))
-    table.delete("id IN (1, 10)", branch="b")
-    table.delete("id = 2")
-    table.overwrite(rows(7), branch="b")
-
-    assert_head(table, 0, 1, 3, 4, 5, 20)
-    assert iceberg_ids(table, "b") == [7]
-    table.restore(version=3, branch="b")
-    assert iceberg_ids(table, "b") == [0, 2, 3, 4, 5]
-    table.drop_branch("b")
-    assert set(StaticTable.from_metadata(table.location).metadata.refs) == {"main"}
-    assert_head(table, 0, 1, 3, 4, 5, 20)
+def duckdb_ids(table: Table) -> dict[str, list[int]]:
+    python = os.environ.get(PYTHON)
+    if not python:
+        pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
+    refs = {name: ref["snapshot-id"] for name, ref in metadata(table)["refs"].items()}
+    source = f"SELECT id FROM iceberg_scan('{table.location}', snapshot_from_id="
+    done = subprocess.run(
+        [python, str(DRIVER)],
+        input=json.dumps([{"sql": f"{source}{at})"} for at in refs.values()]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = json.loads(done.stdout)
+    return {n: sorted(map(int, a["rows"])) for n, a in zip(refs, answers, strict=True)}
 
 
-def test_tags_are_shown_where_they_were_made(table: Table) -> None:
-    table.create_tag("first", max_age=86_400_000)
-    table.delete("id < 3")
-    table.create_branch("b")
-    table.append(rows(9), branch="b")
-    table.create_tag("of-branch", ref="b")
-    table.append(rows(8), branch="b")
+def delta_ids(table: Table) -> list[int]:
+    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table.location))
+    rows = pa.table(builder.execute("SELECT id FROM t").read_all())
+    return sorted(rows["id"].to_pylist())
 
-    assert iceberg_ids(table, "first") == [0, 1, 2, 3, 4, 5]
-    assert iceberg_ids(table, "of-branch") == [3, 4, 5, 9]
-    refs = StaticTable.from_metadata(table.location).metadata.refs
-    assert refs["first"].max_ref_age_ms == 86_400_000
-    assert {name: str(ref.snapshot_ref_type) for name, ref in refs.items()} == {
-        "main": "branch",
-        "b": "branch",
-        "first": "tag",
-        "of-branch": "tag",
+
+def test_refs_show_what_they_name_and_delta_shows_main(lake: Lake) -> None:
+    table = create(lake, 1, 2, 3)
+    table.create_branch("audit", max_age=86_400_000, min_snapshots=5, max_snapshot_age=1000)
+    table.create_tag("first", max_age=7)
+    append(table, 10, branch="audit")
+    table.delete("id = 2", branch="audit")
+    append(table, 20)
+
+    assert shown(table) == {"main": [1, 2, 3, 20], "audit": [1, 3, 10], "first": [1, 2, 3]}
+    assert delta_ids(table) == [1, 2, 3, 20]
+    refs = metadata(table)["refs"]
+    assert {k: v for k, v in refs["audit"].items() if k != "snapshot-id"} == {
+        "type": "branch",
+        "max-ref-age-ms": 86_400_000,
+        "min-snapshots-to-keep": 5,
+        "max-snapshot-age-ms": 1000,
     }
+    assert {k: v for k, v in refs["first"].items() if k != "snapshot-id"} == {
+        "type": "tag",
+        "max-ref-age-ms": 7,
+    }
+    assert lake.check().findings == []
 
 
-def test_readers_agree_after_restores(table: Table) -> None:
-    table.delete("id = 1")
-    table.update({"id": "id + 100"}, "id = 2")
-    table.overwrite(rows(51), where="p = 1")
+def test_main_takes_a_branch_with_its_snapshot_and_goes_on(lake: Lake) -> None:
+    table = create(lake, *range(10))
+    table.create_branch("etl")
+    append(table, 10, 11, branch="etl")
+    table.delete("id IN (3, 10)", branch="etl")
+    before = metadata(table)
 
-    table.restore(version=2)
-    assert_head(table, 0, 2, 3, 4, 5)
-    table.restore(version=3)
-    assert_head(table, 0, 3, 4, 5, 102)
-    table.restore(version=1)
-    assert_head(table, 0, 1, 2, 3, 4, 5)
-    table.append(rows(60))
-    assert_head(table, 0, 1, 2, 3, 4, 5, 60)
-    for version, at in places(table).items():
-        wanted = sorted(table.scan(version=version).to_arrow()["id"].to_pylist())
-        for reader in (DeltaQuery(), PyIceberg()):
-            assert sorted(reader.read(at)["id"].to_pylist()) == wanted, (version, reader)
+    table.fast_forward("main", to="etl")
+
+    taken = metadata(table)
+    assert taken["current-snapshot-id"] == before["refs"]["etl"]["snapshot-id"]
+    assert taken["last-sequence-number"] == before["last-sequence-number"]
+    assert taken["snapshot-log"][-1]["snapshot-id"] == taken["current-snapshot-id"]
+    expected = [0, 1, 2, 4, 5, 6, 7, 8, 9, 11]
+    assert shown(table) == {"main": expected, "etl": expected}
+    assert delta_ids(table) == expected
+
+    table.set_properties({"owner": "ada"})
+    append(table, 20)
+    table.delete("id IN (0, 20)")
+    append(table, 30, branch="etl")
+    assert shown(table) == {"main": expected[1:], "etl": [*expected, 30]}
+    times = [e["timestamp-ms"] for e in metadata(table)["snapshot-log"]]
+    assert times == sorted(times)
+    assert lake.check().findings == []
 
 
-def test_delta_history_names_the_operations(table: Table) -> None:
+def test_a_dropped_branch_leaves_the_metadata_and_a_tag_keeps_its_snapshot(lake: Lake) -> None:
+    table = create(lake, 1, properties={"publish.iceberg.keep": "2"})
+    table.create_tag("old")
+    table.create_branch("gone")
+    append(table, 2, branch="gone")
+    for n in range(3, 7):
+        append(table, n)
+    made = metadata(table)
+    assert shown(table) == {"main": [1, 3, 4, 5, 6], "gone": [1, 2], "old": [1]}
+
+    table.drop_branch("gone")
+
+    left = metadata(table)
+    assert shown(table) == {"main": [1, 3, 4, 5, 6], "old": [1]}
+    assert len(left["snapshots"]) == 3  # two of main and the tag's
+    assert left["last-sequence-number"] == made["last-sequence-number"]
+
+
+def test_a_branch_of_a_branch_and_of_an_old_version(lake: Lake) -> None:
+    table = create(lake, 1)
+    append(table, 2)
+    append(table, 3)
+    table.create_branch("old", version=2)
+    append(table, 10, branch="old")
+    table.create_branch("twig", ref="old")
+    append(table, 20, branch="twig")
+    table.delete("id = 1", branch="twig")
+    table.create_branch("untouched", ref="twig")
+    append(table, 30, branch="untouched")
+
+    assert shown(table) == {
+        "main": [1, 2, 3],
+        "old": [1, 2, 10],
+        "twig": [2, 10, 20],
+        "untouched": [2, 10, 20, 30],
+    }
+    assert lake.check().findings == []
+
+
+def test_a_branch_written_while_iceberg_was_off_is_shown_whole_later(lake: Lake) -> None:
+    table = create(lake, 1, 2)
     table.create_branch("b")
-    table.append(rows(10), branch="b")
+    append(table, 3, branch="b")
+    table.set_formats("delta")
+    append(table, 4, branch="b")
+    table.set_formats("delta,iceberg")
+    append(table, 5, branch="b")
+
+    assert shown(table) == {"main": [1, 2], "b": [1, 2, 3, 4, 5]}
+    assert lake.check().findings == []
+
+
+def test_main_takes_a_branch_that_iceberg_never_saw(lake: Lake) -> None:
+    table = create(lake, 1, 2, formats=["delta"])
+    table.set_formats("delta,iceberg")
+    table.create_branch("b")
+    table.set_formats("delta")
+    append(table, 3, branch="b")
     table.fast_forward("main", to="b")
-    table.restore(version=1)
+    table.set_formats("delta,iceberg")
+    append(table, 4)
 
-    history = deltalake.DeltaTable(table.location).history()
+    assert shown(table)["main"] == [1, 2, 3, 4]
+    assert lake.check().findings == []
 
-    assert [entry["version"] for entry in history] == [3, 2, 1, 0]
-    assert "RESTORE" in history[0]["operation"].upper()
-    lines = Path(table.location, "_delta_log", f"{2:020}.json").read_bytes().splitlines()
-    adds = [orjson.loads(line)["add"] for line in lines if b'"add"' in line[:8]]
-    assert len(adds) == 1
+
+def test_a_branch_begins_on_an_empty_table(lake: Lake) -> None:
+    table = lake.create_table("s.t", "id long")
+    table.create_branch("b")
+    assert metadata(table)["refs"] == {}
+
+    append(table, 1, branch="b")
+
+    assert shown(table) == {"b": [1]}
+    assert "current-snapshot-id" not in metadata(table)
+    table.fast_forward("main", to="b")
+    assert shown(table) == {"main": [1], "b": [1]}
+    assert lake.check().findings == []
+
+
+def test_damage_of_a_branch_is_found_and_mended(lake: Lake) -> None:
+    table = create(lake, 1, 2)
+    table.create_branch("b")
+    append(table, 3, 4, branch="b")
+    table.delete("id = 4", branch="b")
+    (puffin,) = Path(table.location, "_deletes").glob("*.puffin")
+    good = puffin.read_bytes()
+    puffin.write_bytes(good[:-3])
+    assert {f.path for f in lake.check().findings} == {f"_deletes/{puffin.name}"}
+
+    report = lake.check(repair=True)
+
+    assert report.repaired == ["s.t"]
+    assert report.findings == []
+    assert puffin.read_bytes() == good
+    assert shown(table) == {"main": [1, 2], "b": [1, 2, 3]}
