@@ -16,6 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import lakebed
 
 
@@ -77,14 +79,11 @@ def _session(lake: Any) -> AbstractContextManager[Any]:
 
 
 def _refused(where: Any, sql: str, code: str, place: str) -> None:
-    try:
-        with where.sql(sql) as result:
-            result.to_arrow()
-    except lakebed.LakebedError as error:
-        assert error.code == code, f"{place}: {error.code}: {error.message}"
-        assert error.hint, f"{place}: {error.code} has no hint"
-        return
-    raise AssertionError(f"{place}: not refused")
+    with pytest.raises(lakebed.LakebedError) as refusal, where.sql(sql) as result:
+        result.to_arrow()
+    error = refusal.value
+    assert error.code == code, f"{place}: {error.code}: {error.message}"
+    assert error.hint, f"{place}: {error.code} has no hint"
 
 
 def _answered(where: Any, record: Record, place: str, *, is_sorted: bool) -> None:

@@ -55,10 +55,6 @@ def line_at(tx: Tx, table_id: TableId, version: Version, line: Line) -> Line:
     return line
 
 
-def list_lines(tx: Tx, table_id: TableId) -> list[LineRecord]:
-    return [LineRecord(*row) for row in tx.all(_LINE + " ORDER BY line", (table_id,))]
-
-
 def advance_line(tx: Tx, to: TableHead) -> None:
     tx.run(
         "UPDATE lines SET head_version = ?, head_time_ms = ?, snapshot_id = ?, live_files = ?,"

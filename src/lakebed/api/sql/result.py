@@ -1,5 +1,6 @@
 """The answer to a statement: rows as Arrow, batches or frames, and the commit it made, if any."""
 
+import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -71,10 +72,10 @@ class Result:
     def show(self, limit: int = _SHOWN_ROWS) -> None:
         """Print the first rows, for people."""
         rows = self.to_arrow()
-        for line in table_lines(rows.slice(0, limit)):
-            print(line)  # noqa: T201 - that is what it is for
+        lines = list(table_lines(rows.slice(0, limit)))
         if rows.num_rows > limit:
-            print(f"… {rows.num_rows - limit:,} more rows")  # noqa: T201
+            lines.append(f"… {rows.num_rows - limit:,} more rows")
+        sys.stdout.write("\n".join([*lines, ""]))
 
     def close(self) -> None:
         """Give the engine back; rows not read yet are gone."""
