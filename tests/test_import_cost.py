@@ -5,7 +5,17 @@ import sys
 
 import pytest
 
-HEAVY = {"duckdb", "numpy", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "sqlglot"}
+HEAVY = {
+    "datafusion",
+    "duckdb",
+    "numpy",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "pyspark",
+    "sqlglot",
+}
 LIMIT_S = 0.3
 COMMANDS = {"import": ["-c", "import lakebed"], "help": ["-m", "lakebed", "--help"]}
 # Runs the rest of its arguments as a child and prints the child's CPU seconds.
