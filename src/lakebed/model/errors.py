@@ -5,7 +5,10 @@ LakebedError
 │   ├── InvalidName  InvalidSchema  InvalidExpression  InvalidSetting  InvalidUri
 │   ├── SchemaMismatch  ConstraintViolated  UnreadableInput  UnsupportedFeature
 │   ├── AmbiguousMerge
-│   └── SqlError         SqlUnsupported  SqlParameters
+│   └── SqlError         SqlUnsupported  SqlParameters  SqlColumnUnknown  SqlNameUnknown
+│                        SqlTypeMismatch
+├── QueryError       QueryInterrupted  QueryOutOfMemory  DivisionByZero  ValueOutOfRange
+│                    ConversionFailed
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
 │                    RefNotFound  ViewNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
@@ -112,6 +115,48 @@ class SqlParameters(SqlError):
     """The parameters given are not those that the statement asks for."""
 
     code = "SQL_PARAMETERS"
+
+
+class SqlColumnUnknown(SqlError):
+    code = "SQL_UNKNOWN_COLUMN"
+
+
+class SqlNameUnknown(SqlError):
+    """No table, function or type of that name."""
+
+    code = "SQL_UNKNOWN_NAME"
+
+
+class SqlTypeMismatch(SqlError):
+    """Operands or arguments whose types do not go together."""
+
+    code = "SQL_TYPES"
+
+
+class QueryError(LakebedError):
+    """A query that was understood failed while it ran."""
+
+    code = "QUERY_ERROR"
+
+
+class QueryInterrupted(QueryError):
+    code = "QUERY_INTERRUPTED"
+
+
+class QueryOutOfMemory(QueryError):
+    code = "QUERY_OUT_OF_MEMORY"
+
+
+class DivisionByZero(QueryError):
+    code = "DIVISION_BY_ZERO"
+
+
+class ValueOutOfRange(QueryError):
+    code = "VALUE_OUT_OF_RANGE"
+
+
+class ConversionFailed(QueryError):
+    code = "CONVERSION_FAILED"
 
 
 class NotFound(LakebedError):

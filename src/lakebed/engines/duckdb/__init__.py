@@ -1,0 +1,1 @@
+"""DuckDB: the SQL engine. It reads data files itself where it can do so exactly."""

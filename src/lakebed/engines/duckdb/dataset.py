@@ -1,0 +1,94 @@
+"""The files of a plan as DuckDB reads them when it cannot do so itself: a dataset of Arrow.
+
+DuckDB takes a pushed filter as done, so that it is applied here exactly.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lakebed.core.plan import Plan
+from lakebed.engines.arrow.pushed import as_predicate, holds, weaker_predicate
+from lakebed.engines.arrow.read import read_file, read_schema
+from lakebed.engines.arrow.terms import Term, references, term_of
+from lakebed.model.errors import LakebedError
+from lakebed.model.expressions import And
+from lakebed.storage.base import Storage
+
+Failed = Callable[[LakebedError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRows:
+    """Rows of some files of a plan; `failed` hears of errors, which DuckDB shows as text only."""
+
+    plan: Plan
+    files: Sequence[int]
+    storage: Storage
+    metadata: tuple[str, ...]
+    failed: Failed
+
+    @property
+    def schema(self) -> pa.Schema:
+        return read_schema(self.plan, self.metadata)
+
+    def batches(self, names: Sequence[str], term: Term | None) -> Iterator[pa.RecordBatch]:
+        needed = {*names, *(() if term is None else references(term))}
+        plan, rest = self._filtered(term)
+        plan = replace(plan, columns=tuple(name for name in plan.columns if name in needed))
+        try:
+            for batch in self._read(plan, tuple(n for n in self.metadata if n in needed)):
+                kept = batch if rest is None else batch.filter(holds(rest, batch))
+                yield kept.select(list(names))
+        except LakebedError as error:
+            self.failed(error)
+            raise
+
+    def _read(self, plan: Plan, metadata: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        for number in self.files:
+            yield from read_file(plan, self.storage, number, metadata=metadata)
+
+    def _filtered(self, term: Term | None) -> tuple[Plan, Term | None]:
+        """Row groups are left out by what a predicate can say of the filter."""
+        if term is None:
+            return self.plan, None
+        exact = as_predicate(term, self.plan.schema)
+        predicate = weaker_predicate(term, self.plan.schema) if exact is None else exact
+        if predicate is None:
+            return self.plan, term
+        given = self.plan.predicate
+        both = predicate if given is None else And((given, predicate))
+        return replace(self.plan, predicate=both), term if exact is None else None
+
+
+class PlanSource(ds.Dataset):  # type: ignore[misc]  # pyarrow ships no types
+    """DuckDB asks a dataset for its schema and for scanners, and scanners for a reader."""
+
+    def __init__(self, rows: PlanRows) -> None:
+        self._rows = rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._rows.schema
+
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
+    ) -> "PlanScan":
+        names = self.schema.names if columns is None else list(columns)
+        return PlanScan(self._rows, names, None if filter is None else term_of(filter))
+
+
+class PlanScan:
+    def __init__(self, rows: PlanRows, names: Sequence[str], term: Term | None) -> None:
+        self._rows = rows
+        self._names = names
+        self._term = term
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        schema = pa.schema([self._rows.schema.field(name) for name in self._names])
+        return pa.RecordBatchReader.from_batches(
+            schema, self._rows.batches(self._names, self._term)
+        )

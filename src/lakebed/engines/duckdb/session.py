@@ -1,0 +1,259 @@
+"""One DuckDB connection in memory, in which plans are relations and nothing else can be read.
+
+Files are opened to it before its first statement; after that its configuration is locked.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+
+from lakebed.core.plan import Plan
+from lakebed.engines.duckdb.dataset import PlanRows, PlanSource
+from lakebed.engines.duckdb.errors import Text, translated
+from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
+from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
+from lakebed.engines.duckdb.types import quoted, text_literal
+from lakebed.model.errors import LakebedError, SqlUnsupported
+from lakebed.model.files import LiveFile
+from lakebed.storage.base import Storage
+from lakebed.storage.local import LocalStorage
+
+Parameters = Sequence[object] | Mapping[str, object]
+_BATCH_ROWS = 122_880  # sixty vectors of DuckDB
+_GLOB = frozenset("*?[")  # DuckDB would look for other files
+_BITS = "CAST(CAST(? AS BLOB) AS BIT)"
+_ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    memory_bytes: int
+    spill_folder: str | None  # None: the system's temporary folder
+    threads: int | None = None  # None: one per core
+
+
+class Session:
+    """Not for several threads, except `interrupt`."""
+
+    def __init__(self, storage: Storage, limits: Limits, *, roots: Sequence[str] = ()) -> None:
+        """`roots` are of tables whose plans may be bound after the first statement, too."""
+        self._storage = storage
+        self._spill = Path(limits.spill_folder or tempfile.gettempdir()) / f"lakebed-{uuid4().hex}"
+        self._connection = duckdb.connect(config=_config(limits, self._spill))
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._roots = dict[str, str]()  # those DuckDB may read, with their folders
+        self._locked = False
+        self._bound: dict[str, tuple[Plan, tuple[str, ...]]] = {}
+        self._bits: dict[str, bytes] = {}  # by the names of variables
+        self._sources = 0
+        self._failure: LakebedError | None = None
+        for root in roots:
+            self._open_root(root)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def interrupt(self) -> None:
+        """Stop what runs, from any thread."""
+        self._connection.interrupt()
+
+    def bind_plan(self, name: str, plan: Plan, *, metadata: tuple[str, ...] = ()) -> None:
+        """A relation with the plan's rows and columns, then those of `metadata`.
+
+        A plan without columns is a relation with one column of nulls, called `_`.
+        """
+        self._open_root(plan.root)
+        self._bound[name] = plan, metadata
+        with translated(Text("")):
+            self._bind(name, plan, metadata, vectors=True)
+
+    def bind_rows(
+        self, name: str, rows: pa.Table | pa.RecordBatchReader | list[pa.RecordBatch]
+    ) -> None:
+        """A relation with these rows; those of a reader can be read once."""
+        given = pa.Table.from_batches(rows) if isinstance(rows, list) else rows
+        with translated(Text("")):
+            self._connection.register(name, given)
+
+    def parsed(self, sql: str) -> str:
+        """The tree of a statement as JSON, as DuckDB parses it; nothing is run."""
+        text = f"SELECT json_serialize_sql({text_literal(sql)})"
+        with translated(Text(sql)):
+            ((tree,),) = self._connection.execute(text).fetchall()  # no result may stay open
+        return str(tree)
+
+    def run(self, sql: str, parameters: Parameters = ()) -> None:
+        """A statement of ours, such as CREATE TEMP TABLE."""
+        self._lock()
+        with self._failures(Text(sql)):
+            self._connection.execute(sql, _given(parameters))
+
+    def batches(self, sql: str, parameters: Parameters = ()) -> pa.RecordBatchReader:
+        """The rows of one query, as a stream."""
+        self._lock()
+        if self._check_query(sql) == "EXPLAIN":
+            return self._explained(sql, parameters)
+        text = Text(sql)
+        given = _given(parameters)
+        with self._failures(text):
+            relation = self._connection.sql(sql, params=given)
+            types = relation.types
+            listed = casts(relation.columns, types)
+            if listed is not None:
+                text = Text(f"SELECT {listed} FROM (\n{sql}\n)", lines_before=1)
+                relation = self._connection.sql(text.sql, params=given)
+            reader = relation.to_arrow_reader(_BATCH_ROWS)
+            schema = reader.schema if listed is None else arrow_schema(types, reader.schema)
+        return pa.RecordBatchReader.from_batches(schema, self._streamed(reader, schema, text))
+
+    def _streamed(
+        self, reader: pa.RecordBatchReader, schema: pa.Schema, text: Text
+    ) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._failures(text):
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch if reader.schema is schema else as_schema(batch, schema)
+
+    def _open_root(self, root: str) -> None:
+        if self._locked or root in self._roots or not isinstance(self._storage, LocalStorage):
+            return
+        # DuckDB compares with the folder that links lead to.
+        self._roots[root] = Path(self._storage.location(root)).resolve().as_posix()
+
+    def _lock(self) -> None:
+        if self._locked:
+            return
+        folders = ", ".join(text_literal(f"{folder}/") for folder in self._roots.values())
+        self._connection.execute(f"SET allowed_directories = [{folders}]")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+        self._locked = True
+
+    def _bind(self, name: str, plan: Plan, metadata: tuple[str, ...], *, vectors: bool) -> None:
+        writer = Writer(
+            plan, metadata, locate=self._located(plan), keep=self._keep, vectors=vectors
+        )
+        self._create_view(name, plan, metadata, writer.write())
+        wanted = [str(self._connection.sqltype(kind)) for _, kind in columns_of(plan, metadata)]
+        found = self._connection.sql(f"SELECT * FROM {quoted(name)}").types
+        if wanted and [str(kind) for kind in found] != wanted:
+            # The first file holds other types than the table; then each file is told ours.
+            self._create_view(name, plan, metadata, writer.write(mapped=True))
+
+    def _located(self, plan: Plan) -> Callable[[LiveFile], str | None]:
+        folder = self._roots.get(plan.root)
+
+        def locate(live: LiveFile) -> str | None:
+            path = None if folder is None else f"{folder}/{live.file.path}"
+            return None if path is None or _GLOB & set(path) else path
+
+        return locate
+
+    def _create_view(
+        self, name: str, plan: Plan, metadata: tuple[str, ...], relation: Relation
+    ) -> None:
+        selects = list(relation.selects)
+        if relation.rest:
+            self._sources += 1
+            source = f"lakebed_source_{self._sources}"
+            rows = PlanRows(plan, relation.rest, self._storage, metadata, self._failed)
+            self._connection.register(source, PlanSource(rows))
+            selects.append(rest_select(source, plan, metadata))
+        if not selects:
+            selects = [empty_select(columns_of(plan, metadata))]
+        union = "\nUNION ALL ".join(selects)
+        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {union}")
+
+    def _failed(self, error: LakebedError) -> None:
+        self._failure = error
+
+    def _keep(self, bits: bytes) -> str:
+        """Bits stay outside of the text of views: they are large."""
+        name = f"lakebed_{uuid4().hex}"
+        self._connection.execute(f"SET VARIABLE {name} = {_BITS}", [bits])
+        self._bits[name] = bits
+        return f"getvariable('{name}')"
+
+    def _check_query(self, sql: str) -> str:
+        with translated(Text(sql)):
+            statements = self._connection.extract_statements(sql)
+        kinds = [statement.type.name for statement in statements]
+        if len(kinds) != 1 or kinds[0] not in ("SELECT", "EXPLAIN"):
+            raise SqlUnsupported(
+                f"one query is expected here, not {', '.join(kinds) or 'nothing'}",
+                hint="write one SELECT",
+            )
+        return str(kinds[0])
+
+    def _explained(self, sql: str, parameters: Parameters) -> pa.RecordBatchReader:
+        """A plan shows its constants, so that bits must not be among them."""
+        analyzed = _ANALYZE.match(sql) is not None
+        for name, (plan, metadata) in self._bound.items():
+            if analyzed and plan.deleted:
+                self._bind(name, plan, metadata, vectors=False)
+        for name in self._bits:
+            self._connection.execute(f"SET VARIABLE {name} = CAST('0' AS BIT)")
+        with self._failures(Text(sql)):
+            rows = self._connection.execute(sql, _given(parameters)).fetchall()
+        for name, bits in self._bits.items():
+            self._connection.execute(f"SET VARIABLE {name} = {_BITS}", [bits])
+        keys, values = zip(*rows, strict=True)
+        table = pa.table({"explain_key": keys, "explain_value": values})
+        return table.to_reader()
+
+    @contextmanager
+    def _failures(self, text: Text) -> Iterator[None]:
+        """Errors of our own reader come back as they were."""
+        self._failure = None
+        try:
+            with translated(text):
+                yield
+        except LakebedError as error:
+            if self._failure is None:
+                raise
+            raise self._failure from error
+
+
+def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{limits.memory_bytes}B",
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "python_enable_replacements": False,
+        "enable_external_file_cache": False,  # a session reads a file once or twice
+    }
+    if limits.threads is not None:
+        config["threads"] = limits.threads
+    return config
+
+
+def _given(parameters: Parameters) -> list[object] | dict[str, object] | None:
+    if isinstance(parameters, Mapping):
+        return dict(parameters) or None
+    return list(parameters) or None
