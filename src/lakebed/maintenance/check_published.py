@@ -85,7 +85,7 @@ def _check_delta(
     named = [(path, a.deletion_vector) for path, a in found.files.items() if a.deletion_vector]
     vectors = read_delta_vectors(storage, head.location, named)
     at = (newest.version, MAIN_LINE)
-    yield from _compare(ledger, table, DELTA, at, shown, vectors)
+    yield from _compare(ledger, table, DELTA, at, shown=shown, vectors=vectors)
     if found.metadata.schema_string != schema_string(state.schema, mapped=state.delta_mapping):
         yield Finding(table, "DIFFERS", "Delta shows another schema", newest.path, DELTA)
     if found.protocol != protocol_of(state):
@@ -179,7 +179,7 @@ def _check_snapshot(
         path: (each.file.size_bytes, each.file.record_count) for path, each in found.files.items()
     }
     vectors = read_iceberg_vectors(storage, head.location, found)
-    yield from _compare(ledger, str(head.name), ICEBERG, at, shown, vectors)
+    yield from _compare(ledger, str(head.name), ICEBERG, at, shown=shown, vectors=vectors)
 
 
 def _compare(
@@ -187,6 +187,7 @@ def _compare(
     table: str,
     format_: str,
     place: tuple[Version, Line],
+    *,
     shown: Shown,
     vectors: Mapping[str, Positions],
 ) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def newest_publications(
 
 
 def newest_of_line(
-    tx: Tx, table_id: TableId, format_: str, kind: str, line: Line, up_to: Version
+    tx: Tx, table_id: TableId, format_: str, kind: str, line: Line, *, up_to: Version
 ) -> PublicationRecord | None:
     """The newest of a line's versions up to one."""
     row = tx.one(
@@ -142,11 +142,12 @@ def retire_manifests(tx: Tx, table_id: TableId, ids: Sequence[int], number: int)
 
 def live_manifests(tx: Tx, table_id: TableId, line: Line = MAIN_LINE) -> list[ManifestRecord]:
     rows = tx.all(
+        # In the order of the index, or SQLite would look at every manifest there ever was.
         _MANIFEST + " WHERE table_id = ? AND line = ? AND removed_number IS NULL"
-        " ORDER BY content, first_file_id",
+        " ORDER BY first_file_id",
         (table_id, line),
     )
-    return [_manifest(r) for r in rows]
+    return sorted(map(_manifest, rows), key=lambda m: m.content)
 
 
 def manifests_at(tx: Tx, table_id: TableId, line: Line, number: int) -> list[ManifestRecord]:

@@ -27,22 +27,22 @@ def show(ledger: Ledger, main: CommitRecord, new: Sequence[Snapshot], keep: int)
     known = {s.id: s for s in recent}
     refs = [(ref, found) for ref in ledger.refs() if (found := _of_ref(ledger, ref, known))]
     current = _find(ledger, main.snapshot_id, known)
-    wanted = {found.id for _, found in refs}
-    if current is not None:
-        wanted |= {s.id for s in _history(current, known)}
+    history = list(_history(current, known)) if current else []
+    wanted = {s.id for s in history} | {found.id for _, found in refs}
     for ref, found in refs:
         if ref.kind == BRANCH:
             wanted |= {s.id for s in _history(found, known)}
     # Main's own are listed though a link between them may be missing: Iceberg was off for a while.
     past = [s for s in recent if s.line == MAIN_LINE or s.id in wanted][:keep]
     roots = [found for _, found in refs] + ([current] if current else [])
-    listed = {s.id: s for s in [*past, *roots]}
+    unique = {s.id: s for s in [*past, *roots]}
+    listed = sorted(unique.values(), key=lambda s: s.sequence_number)
     return Shown(
         current=current,
-        listed=tuple(sorted(listed.values(), key=lambda s: s.sequence_number)),
+        listed=tuple(listed),
         published=frozenset(known),
         refs=tuple((ref, found.id) for ref, found in refs),
-        log=tuple(_log(ledger, main, current, listed, known, keep)),
+        log=tuple(_log(ledger, main, history, listed)),
         newest=recent[0] if recent else None,
     )
 
@@ -80,25 +80,16 @@ def _history(snapshot: Snapshot, known: Mapping[SnapshotId, Snapshot]) -> Iterat
 
 
 def _log(
-    ledger: Ledger,
-    main: CommitRecord,
-    current: Snapshot | None,
-    listed: Mapping[SnapshotId, Snapshot],
-    known: Mapping[SnapshotId, Snapshot],
-    keep: int,
-) -> Iterator[tuple[int, SnapshotId]]:
-    if current is None:
-        return
-    if all(s.line == MAIN_LINE for s in _history(current, known)):
-        own = sorted(
-            (s for s in listed.values() if s.line == MAIN_LINE), key=lambda s: s.sequence_number
-        )
-        yield from ((s.time_ms, s.id) for s in own)
-        return
+    ledger: Ledger, main: CommitRecord, history: Sequence[Snapshot], listed: Sequence[Snapshot]
+) -> list[tuple[int, SnapshotId]]:
+    """When main got each of the listed snapshots; `history` is what its current one comes from."""
+    if all(s.line == MAIN_LINE for s in history):
+        return [(s.time_ms, s.id) for s in listed if s.line == MAIN_LINE] if history else []
     # Main took a branch: its snapshots became main's later than they were made.
-    before: SnapshotId | None = None
-    for commit in reversed(ledger.commits_until(main.version, MAIN_LINE, keep)):
+    shown = {s.id for s in listed}
+    log: list[tuple[int, SnapshotId]] = []
+    for commit in reversed(ledger.commits_until(main.version, MAIN_LINE, len(listed) + 1)):
         found = commit.snapshot_id
-        if found is not None and found in listed and found != before:
-            before = found
-            yield commit.time_ms, found
+        if found is not None and found in shown and (not log or log[-1][1] != found):
+            log.append((commit.time_ms, found))
+    return log
