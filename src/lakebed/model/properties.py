@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lakebed.model.errors import InvalidSetting
+from lakebed.model.errors import InvalidSetting, UnsupportedFeature
 from lakebed.model.names import is_text
 from lakebed.model.settings import BY_NAME, parse_setting
 
@@ -27,6 +27,12 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
     """Of a table: settings are checked by their rules."""
     checked = check_texts(properties)
     for name, text in checked.items():
+        if name == "delta.enableChangeDataFeed":
+            raise UnsupportedFeature(
+                "the files of Delta's own change feed are not written",
+                hint="table.changes() and `lakebed changes` need nothing to be switched on",
+                name=name,
+            )
         if name.startswith(_OURS) and name not in BY_NAME:
             raise InvalidSetting(
                 f"property {name!r} is published by lakebed itself",

@@ -70,6 +70,10 @@ class Positions:
         """The positions of a file of so many rows that are not among these."""
         return Positions(BitMap64(range(record_count)) - self.bits)
 
+    def covers(self, first: int, stop: int) -> bool:
+        """Are all positions from `first` up to `stop`, which is left out, among these?"""
+        return first < stop and self.bits.contains_range(first, stop)
+
     def overlaps(self, other: "Positions") -> bool:
         return self.bits.intersect(other.bits)
 

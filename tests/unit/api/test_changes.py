@@ -307,3 +307,13 @@ def test_nested_and_awkward_values_are_compared_exactly(lake: lakebed.Lake) -> N
     assert found["_op"].to_pylist() == ["update_before", "update_after"]
     assert found["s"].to_pylist() == [{"a": None, "b": "x"}, {"a": 7, "b": "x"}]
     assert found.schema.types[:-3] == table.arrow_schema.types
+
+
+def test_the_files_of_deltas_own_feed_are_refused_with_a_reason(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.t", rows(1))
+
+    with pytest.raises(lakebed.InvalidInput) as refused:
+        table.set_properties({"delta.enableChangeDataFeed": "true"})
+
+    assert refused.value.code == "UNSUPPORTED_FEATURE"
+    assert "changes()" in refused.value.hint

@@ -27,7 +27,7 @@ from lakebed.engines.arrow.stats import row_group_stats
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import DataCorrupt, ObjectMissing, StorageError
 from lakebed.model.expressions import columns
-from lakebed.model.files import DataFile
+from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field
 from lakebed.storage.base import Storage
@@ -74,7 +74,7 @@ def read_file(
     deleted = plan.deleted.get(live.id)
     names = [*plan.columns, *metadata]
     physical = [*(f.physical for f in needed.fields), *(n for n in metadata if n in STORED)]
-    for first, stored in _stored_batches(plan, storage, live.file, physical, batch_rows):
+    for first, stored in _stored_batches(plan, storage, live, physical, batch_rows):
         about = metadata_columns(stored, Place(live, index, first), metadata)
         with _failures(live.file):
             batch = _converted(stored, needed)
@@ -111,14 +111,15 @@ def _matching(plan: Plan, batch: pa.RecordBatch, there: pa.BooleanArray | None) 
 
 
 def _stored_batches(
-    plan: Plan, storage: Storage, file: DataFile, names: list[str], batch_rows: int
+    plan: Plan, storage: Storage, live: LiveFile, names: list[str], batch_rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches as the file holds them, each with the position of its first row."""
+    file = live.file
     with _opened(plan, storage, file) as parquet:
         stored = set(parquet.schema_arrow.names)
         found = [name for name in names if name in stored]
         rows = _rows_at_once(parquet.metadata, batch_rows)
-        for first, groups in _runs(parquet.metadata, _groups(plan, parquet.metadata, file)):
+        for first, groups in _runs(parquet.metadata, _groups(plan, parquet.metadata, live)):
             batches = parquet.iter_batches(rows, row_groups=groups, columns=found)
             position = first
             while True:
@@ -132,11 +133,16 @@ def _stored_batches(
 
 def _runs(metadata: pq.FileMetaData, groups: list[int]) -> Iterator[tuple[int, list[int]]]:
     """Row groups that follow each other, with the position of the first row of each run."""
-    counts = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-    starts = list(accumulate(counts, initial=0))
+    starts = _starts(metadata)
     for _, numbered in groupby(enumerate(groups), key=lambda pair: pair[1] - pair[0]):
         run = [group for _, group in numbered]
         yield starts[run[0]], run
+
+
+def _starts(metadata: pq.FileMetaData) -> list[int]:
+    """The position of each row group's first row, and the number of rows."""
+    counts = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    return list(accumulate(counts, initial=0))
 
 
 def _rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
@@ -147,11 +153,16 @@ def _rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
     return max(1, min(most, fitting))
 
 
-def _groups(plan: Plan, metadata: pq.FileMetaData, file: DataFile) -> list[int]:
-    groups = range(metadata.num_row_groups)
+def _groups(plan: Plan, metadata: pq.FileMetaData, live: LiveFile) -> list[int]:
+    """Those that can hold a row to show."""
+    groups = list(range(metadata.num_row_groups))
+    deleted = plan.deleted.get(live.id)
+    if deleted is not None:
+        starts = _starts(metadata)
+        groups = [i for i in groups if not deleted.covers(starts[i], starts[i + 1])]
     if plan.predicate is None:
-        return list(groups)
-    predicate, schema = plan.predicate, plan.schema
+        return groups
+    file, predicate, schema = live.file, plan.predicate, plan.schema
     return [
         index
         for index in groups

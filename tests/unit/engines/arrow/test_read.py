@@ -218,6 +218,27 @@ def test_row_groups_that_cannot_match_are_not_read(
     assert sum(seen) == 10
 
 
+def test_row_groups_all_of_whose_rows_are_deleted_are_not_read(
+    storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = schema_of("a int")
+    files = written(storage, schema, [{"a": n} for n in range(100)], row_group_rows=10)
+    seen: list[int] = []
+    inner = read_module._converted
+
+    def counted(batch: pa.RecordBatch, needed: Schema) -> pa.RecordBatch:
+        seen.append(batch.num_rows)
+        return inner(batch, needed)
+
+    monkeypatch.setattr(read_module, "_converted", counted)
+    plan = without(plan_of(schema, files), [n for n in range(100) if n not in (29, 30, 99)])
+
+    back = result(storage, plan, metadata=("_pos",))
+
+    assert back["a"].to_pylist() == back["_pos"].to_pylist() == [29, 30, 99]
+    assert sum(seen) == 30
+
+
 def test_nan_rows_are_found_although_bounds_leave_them_out(storage: MemoryStorage) -> None:
     schema = schema_of("a double")
     files = written(storage, schema, [{"a": 1.0}, {"a": math.nan}])
