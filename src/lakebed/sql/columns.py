@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from lakebed.sql.references import Found
+from lakebed.sql.references import RELATIONS, Found
 from lakebed.sql.syntax import Syntax
 
 _WHOLE = (exp.Pivot, exp.PositionalColumn, exp.Summarize, exp.Describe)
@@ -78,11 +78,11 @@ _RESERVED = frozenset(
 
 def needed_columns(syntax: Syntax, tables: list[Found]) -> list[frozenset[str] | None]:
     """For each table casefolded names; a name may well be no column of it. None means all."""
-    if any(isinstance(node, _WHOLE) for node in syntax.tree.walk()):
+    if any(isinstance(node, _WHOLE) for node in syntax.nodes):
         return [None] * len(tables)
     names = _names(syntax, tables)
     known = _relation_names(syntax)
-    columns = list(syntax.tree.find_all(exp.Column))
+    columns = syntax.find(exp.Column)
     wide = _selects_that_take_all(syntax)
     needed: list[frozenset[str] | None] = []
     for table in tables:
@@ -109,18 +109,17 @@ def _names(syntax: Syntax, tables: list[Found]) -> list[tuple[int, str]]:
 
 
 def _relation_names(syntax: Syntax) -> set[str]:
-    relations = syntax.tree.find_all(exp.Table, exp.Subquery, exp.Unnest, exp.Lateral, exp.Values)
-    return {r.alias_or_name.casefold() for r in relations}
+    return {r.alias_or_name.casefold() for r in syntax.nodes if isinstance(r, RELATIONS)}
 
 
 def _selects_that_take_all(syntax: Syntax) -> set[int]:
     """Selects with a star, COLUMNS(…), or a join that goes by all names or positions."""
     wide: set[int] = set()
-    for node in syntax.tree.find_all(exp.Star, exp.Columns):
+    for node in (n for n in syntax.nodes if isinstance(n, exp.Star | exp.Columns)):
         qualified = isinstance(node.parent, exp.Column) and node.parent.table
         if not qualified and not isinstance(node.parent, exp.Count):
             wide.add(id(node.find_ancestor(exp.Select)))
-    for join in syntax.tree.find_all(exp.Join):
+    for join in syntax.find(exp.Join):
         if join.method.upper() in ("NATURAL", "POSITIONAL"):
             wide.add(id(join.find_ancestor(exp.Select)))
     return wide

@@ -17,10 +17,29 @@ _PHRASES = (
     ("TIMESTAMP", ("TIMESTAMP", "AS", "OF")),
     ("TIMESTAMP", ("SYSTEM_TIME", "AS", "OF")),
 )
+# Far more than real queries need: they take less than one for each word.
+_RETREATS, _RETREATS_PER_WORD = 2_000, 5
 # Words of other dialects, or of statements: names like any other inside a query.
 _NAMES = frozenset(
-    ["APPLY", "CACHE", "FORCE", "GRANT", "INSTALL", "PARTITIONED_BY", "REGEXP", "REVOKE", "RLIKE", "ROLLBACK", "UNCACHE", "XOR"]
+    [
+        "APPLY",
+        "CACHE",
+        "FORCE",
+        "GRANT",
+        "INSTALL",
+        "PARTITIONED_BY",
+        "REGEXP",
+        "REVOKE",
+        "RLIKE",
+        "ROLLBACK",
+        "UNCACHE",
+        "XOR",
+    ]
 )
+
+
+class TooHard(Exception):
+    """The parser tries the same words again and again; some nestings make it do so for ever."""
 
 
 class LakeParser(DuckDBParser):
@@ -30,10 +49,16 @@ class LakeParser(DuckDBParser):
         name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "COLUMNS", "UNNEST")
     }
 
-    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-        if isinstance(expression, exp.Func):
-            return expression
-        return super().validate_expression(expression, args)
+    def reset(self) -> None:
+        super().reset()
+        self._retreats = 0
+
+    def _retreat(self, index: int) -> None:
+        if index != self._index:
+            self._retreats += 1
+            if self._retreats > _RETREATS + _RETREATS_PER_WORD * self._tokens_size:
+                raise TooHard
+        super()._retreat(index)
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
         at = token or self._curr or None
@@ -46,7 +71,8 @@ class LakeParser(DuckDBParser):
     def _parse_expression(self) -> exp.Expr | None:
         named = self._curr.token_type in (TokenType.IDENTIFIER, *self.ALIAS_TOKENS)
         if self._next.token_type == TokenType.COLON and not named:
-            return Parser._parse_expression(self)  # `SELECT :a` has no alias in front
+            # `SELECT :a` has no alias in front.
+            return Parser._parse_expression(self)  # noqa: SLF001
         return super()._parse_expression()
 
     def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:

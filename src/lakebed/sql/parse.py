@@ -121,7 +121,7 @@ def _with(reader: Reader) -> Select | Insert:
     reader.next()
     while not reader.at_end:  # a verb stands behind the last CTE; before AS it is a name
         reader.skip_until("INSERT", "UPDATE", "DELETE", "MERGE")
-        if reader.at_end or reader.tokens[reader.at - 1].text == ")":
+        if reader.tokens[reader.at - 1].text == ")":
             break
         reader.next()
     if reader.sees("INSERT"):

@@ -92,7 +92,7 @@ def parse_known_part(text: str) -> Predicate | None:
     return And(known) if known else None
 
 
-def _known_parts(node: exp.Expression) -> Iterator[Predicate]:
+def _known_parts(node: exp.Expr) -> Iterator[Predicate]:
     for part in _operands(_bare(node), exp.And):
         if isinstance(_bare(part), exp.And):
             yield from _known_parts(part)

@@ -16,11 +16,9 @@ from lakebed.sql.dialect import SPAN
 from lakebed.sql.literals import NotLiteral
 from lakebed.sql.predicate import predicate_of
 from lakebed.sql.query import Conjunct
-from lakebed.sql.references import Found
+from lakebed.sql.references import RELATIONS, Found
 from lakebed.sql.syntax import Syntax
 from lakebed.sql.where import stand_in
-
-_NAMED = (exp.Table, exp.Subquery, exp.Unnest, exp.Lateral, exp.Values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Seen:
 def conjuncts_of_tables(
     syntax: Syntax, tables: list[Found], parameters: Mapping[int, str]
 ) -> list[tuple[Conjunct, ...]]:
-    relations = syntax.tree.find_all(*_NAMED)
+    relations = [node for node in syntax.nodes if isinstance(node, RELATIONS)]
     names = {r.alias_or_name.casefold() for r in relations if r.alias_or_name}
     names |= {t.parts[0].casefold() for t in tables if len(t.parts) > 1}
     found = []
@@ -136,7 +134,7 @@ def _operands(node: exp.Expr) -> list[exp.Expr]:
             part = part.this
         if type(part) is exp.And:
             waiting += [part.expression, part.this]
-        else:
+        elif isinstance(part, exp.Expr):
             parts.append(part)
     return parts
 

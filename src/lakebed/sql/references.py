@@ -9,6 +9,8 @@ from lakebed.sql.dialect import BRANCH, SPAN
 from lakebed.sql.sandbox import check_source
 from lakebed.sql.syntax import Syntax, place_of
 
+# What a query may give a name to and take rows from.
+RELATIONS = (exp.Table, exp.Subquery, exp.Unnest, exp.Lateral, exp.Values)
 _NO_ALIAS = (exp.Summarize, exp.Describe)
 
 
@@ -30,7 +32,7 @@ class Found:
 
 
 def find_tables(syntax: Syntax) -> list[Found]:
-    found = [t for node in syntax.tree.find_all(exp.Table) if (t := _table(syntax, node))]
+    found = [t for node in syntax.find(exp.Table) if (t := _table(syntax, node))]
     return sorted(found, key=lambda table: table.start)
 
 

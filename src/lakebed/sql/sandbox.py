@@ -131,7 +131,7 @@ def is_refused(function: str) -> bool:
 
 def check_tree(syntax: Syntax) -> None:
     """Refuse statements inside queries, and relations of an unknown kind."""
-    for node in syntax.tree.walk():
+    for node in syntax.nodes:
         if isinstance(node, _STATEMENTS):
             raise syntax.error(
                 place_of(node),

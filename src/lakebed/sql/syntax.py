@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from lakebed.model.errors import SqlError, SqlUnsupported
-from lakebed.sql.dialect import LakeDialect
+from lakebed.sql.dialect import LakeDialect, TooHard
 from lakebed.sql.source import Source, Token
 
 # Compiled builds of the parser do not notice a full stack; this is far below what they can take.
@@ -29,6 +30,7 @@ _STRINGS = (
     TokenType.IDENTIFIER,
 )
 _QUOTE = re.compile("""[a-zA-Z]?'|["`$]""")  # 0x1F is a string to sqlglot, but none of ours
+N = TypeVar("N", bound=exp.Expr)
 _DIALECT = LakeDialect(version="2.0")
 
 
@@ -41,6 +43,10 @@ class Syntax:
     text: str
     shift: int
     tokens: tuple[Token, ...]  # offsets of the script
+    nodes: tuple[exp.Expr, ...]  # all of the tree: walking it again and again takes its time
+
+    def find(self, *kinds: type[N]) -> list[N]:
+        return [node for node in self.nodes if isinstance(node, kinds)]
 
     def error(
         self, offset: int, message: str, *, hint: str = "", kind: type[SqlError] = SqlUnsupported
@@ -61,7 +67,7 @@ def read_syntax(
         plain = plain[: hole[0]] + " " * (hole[1] - hole[0]) + plain[hole[1] :]
     text = prefix + plain[start:end]
     tree = _parse(source, text, kept, shift=start - len(prefix))
-    return Syntax(source, tree, text, start - len(prefix), kept)
+    return Syntax(source, tree, text, start - len(prefix), kept, tuple(tree.walk()))
 
 
 def place_of(node: exp.Expr) -> int:
@@ -86,7 +92,7 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
         parsed = _DIALECT.parser().parse(words, text)
     except ParseError as error:
         raise _unreadable(source, error, shift) from None
-    except RecursionError:
+    except (RecursionError, TooHard):
         raise _too_deep(source, start) from None
     except (SqlglotError, *_STUMBLES):
         raise source.error(start, "this cannot be parsed") from None
@@ -98,11 +104,11 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
 
 def _unreadable(source: Source, error: ParseError, shift: int) -> SqlError:
     first = error.errors[0] if error.errors else {}
-    said = str(first.get("description") or "")
+    said = str(first.get("description") or "").partition(" but got ")[0]
     offset = min(max(int(first.get("start") or 0) + shift, 0), len(source.text))
     if said.startswith("Expect"):
         message = said.replace("Expecting", "expected").replace("Expected", "expected")
-    elif said.startswith("Required argument"):
+    elif said.startswith("Required"):
         message = "something is missing here"
     elif said.startswith("expected"):
         message = said

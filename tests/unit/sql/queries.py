@@ -51,20 +51,28 @@ QUERIES = [
     "SELECT id, unnest(tags) AS tag FROM s.orders",
     "SELECT id, tag FROM s.orders, unnest(tags) AS t(tag) WHERE id < 3 AND tag = 'b'",
     "SELECT id, tag FROM s.orders o CROSS JOIN LATERAL (SELECT unnest(o.tags) AS tag)",
-    "SELECT o.id, l.n FROM s.orders o, LATERAL (SELECT count(*) AS n FROM s.customers c"
-    " WHERE c.id = o.customer) l",
+    (
+        "SELECT o.id, l.n FROM s.orders o, LATERAL (SELECT count(*) AS n FROM s.customers c"
+        " WHERE c.id = o.customer) l"
+    ),
     "SELECT [x + 1 FOR x IN [1, 2, 3] IF x > 1], id FROM s.orders",
     "SELECT list_transform(tags, lambda x, i: upper(x) || i) FROM s.orders",
     "SELECT list_filter(tags, lambda t: t = 'a') FROM s.orders",
     "SELECT list_reduce([1, 2, 3], lambda a, b: a + b), {'a': id, 'b': [id]} FROM s.orders",
     "SELECT MAP {'k': id}, struct_pack(x := id, y := note) FROM s.orders",
-    "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id) AS n FROM s.orders"
-    " QUALIFY n = 1",
-    "SELECT id, sum(amount) OVER w FROM s.orders"
-    " WINDOW w AS (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES)",
+    (
+        "SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id) AS n FROM s.orders"
+        " QUALIFY n = 1"
+    ),
+    (
+        "SELECT id, sum(amount) OVER w FROM s.orders"
+        " WINDOW w AS (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES)"
+    ),
     "SELECT id, lag(amount IGNORE NULLS) OVER (ORDER BY id) FROM s.orders WHERE id > 1",
-    "SELECT avg(amount) OVER (ORDER BY day RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND CURRENT ROW)"
-    " FROM s.orders",
+    (
+        "SELECT avg(id) OVER (ORDER BY day RANGE BETWEEN INTERVAL 7 DAYS PRECEDING AND CURRENT ROW)"
+        " FROM s.orders"
+    ),
     "SELECT count(*) FILTER (WHERE amount > 10), list(id ORDER BY id) FROM s.orders",
     "SELECT customer, day, count(*) FROM s.orders GROUP BY GROUPING SETS ((customer), (day), ())",
     "SELECT customer, sum(amount), grouping(customer) FROM s.orders GROUP BY ROLLUP (customer)",
@@ -85,27 +93,39 @@ QUERIES = [
     "SELECT * FROM s.orders o JOIN s.customers c ON o.customer = c.id AND c.country = 'UK'",
     "SELECT * FROM s.orders o LEFT JOIN s.customers c ON o.customer = c.id AND c.country = 'UK'",
     "SELECT * FROM s.orders o LEFT JOIN s.customers c ON o.customer = c.id WHERE c.country IS NULL",
-    "SELECT * FROM s.orders o RIGHT JOIN s.customers c ON o.customer = c.id AND o.amount > 20"
-    " WHERE o.id IS NULL",
-    "SELECT o.id, c.name FROM s.orders o FULL OUTER JOIN s.customers c ON o.customer = c.id"
-    " WHERE c.country = 'UK' OR o.id > 3",
+    (
+        "SELECT * FROM s.orders o RIGHT JOIN s.customers c ON o.customer = c.id AND o.amount > 20"
+        " WHERE o.id IS NULL"
+    ),
+    (
+        "SELECT o.id, c.name FROM s.orders o FULL OUTER JOIN s.customers c ON o.customer = c.id"
+        " WHERE c.country = 'UK' OR o.id > 3"
+    ),
     "SELECT name FROM s.customers c ANTI JOIN s.orders o ON o.customer = c.id AND c.country = 'UK'",
     "SELECT name FROM s.customers c SEMI JOIN s.orders o ON o.customer = c.id WHERE country = 'UK'",
-    "SELECT o.id, p.price FROM s.orders o ASOF JOIN s.prices p ON o.ts >= p.ts"
-    " WHERE p.price > 1 AND o.id < 4",
+    (
+        "SELECT o.id, p.price FROM s.orders o ASOF JOIN s.prices p ON o.ts >= p.ts"
+        " WHERE p.price > 1 AND o.id < 4"
+    ),
     "SELECT o.id, p.price FROM s.orders o ASOF LEFT JOIN s.prices p ON o.ts >= p.ts",
-    "SELECT a.id, b.name FROM (FROM s.orders ORDER BY id) a POSITIONAL JOIN"
-    " (FROM s.customers ORDER BY name) b",
+    (
+        "SELECT a.id, b.name FROM (FROM s.orders ORDER BY id) a POSITIONAL JOIN"
+        " (FROM s.customers ORDER BY name) b"
+    ),
     "SELECT id, name FROM s.customers NATURAL JOIN (SELECT id FROM s.orders)",
     "SELECT id, amount, name FROM s.orders JOIN s.customers USING (id) WHERE id = 2",
     "SELECT id, name FROM s.orders LEFT JOIN s.customers USING (id) WHERE id > 3",
     "SELECT id, name FROM s.orders RIGHT JOIN s.customers USING (id) WHERE id > 3 OR id IS NULL",
     "SELECT * FROM s.orders o, s.customers c WHERE o.customer = c.id AND since >= '2021-01-01'",
-    "WITH o AS (SELECT * FROM s.orders WHERE amount > 5) SELECT count(*) FROM o JOIN o AS p USING (id)",
-    "WITH o AS MATERIALIZED (FROM s.orders), c(k, n) AS (SELECT id, name FROM s.customers)"
-    " SELECT id, n FROM o, c WHERE customer = k AND id > 1",
-    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3)"
-    " SELECT n, id FROM r JOIN s.orders ON n = id",
+    "WITH o AS (SELECT * FROM s.orders WHERE amount > 5) SELECT 1 FROM o JOIN o AS p USING (id)",
+    (
+        "WITH o AS MATERIALIZED (FROM s.orders), c(k, n) AS (SELECT id, name FROM s.customers)"
+        " SELECT id, n FROM o, c WHERE customer = k AND id > 1"
+    ),
+    (
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3)"
+        " SELECT n, id FROM r JOIN s.orders ON n = id"
+    ),
     "WITH orders AS (SELECT * FROM s.orders WHERE id = 1) SELECT * FROM orders",
     "SELECT id FROM s.orders UNION ALL BY NAME SELECT name, id FROM s.customers",
     "SELECT id FROM s.orders EXCEPT SELECT id FROM s.customers",
@@ -115,13 +135,15 @@ QUERIES = [
     "SELECT id, (SELECT name FROM s.customers c WHERE c.id = customer) FROM s.orders",
     "SELECT id FROM s.orders WHERE amount > ALL (SELECT 5 FROM s.customers)",
     "SELECT ARRAY(SELECT id FROM s.customers ORDER BY id), count(*) FROM s.orders",
-    "SELECT CASE WHEN amount > 20 THEN 'big' WHEN amount IS NULL THEN '?' ELSE 'small' END"
-    " FROM s.orders WHERE note LIKE 'a\\_b'",
+    (
+        "SELECT CASE WHEN amount > 20 THEN 'big' WHEN amount IS NULL THEN '?' ELSE 'small' END"
+        " FROM s.orders WHERE note LIKE 'a\\_b'"
+    ),
     "SELECT id FROM s.orders WHERE note LIKE 'a!_b' ESCAPE '!' OR note ILIKE 'last'",
     "SELECT id FROM s.orders WHERE note LIKE 'a%b\\c' AND note NOT LIKE 'x%'",
     "SELECT id FROM s.orders WHERE note SIMILAR TO '.*st' AND note ~ 'st' OR note GLOB 'f*'",
     "SELECT id FROM s.orders WHERE weight > 1 AND weight = 'NaN'",
-    "SELECT id FROM s.orders WHERE ts >= '2024-01-02' AND ts < TIMESTAMPTZ '2024-02-01 12:00:00+00'",
+    "SELECT id FROM s.orders WHERE ts >= '2024-01-02' AND ts < TIMESTAMPTZ '2024-02-01 12:00+00'",
     "SELECT id FROM s.orders WHERE day = '2024-01-02 10:00:00'",
     "SELECT id FROM s.orders WHERE day < DATE '2024-02-29' + INTERVAL 1 MONTH",
     "SELECT id FROM s.orders WHERE amount = 10 AND amount <> 25.5 AND NOT (id = 7)",
@@ -138,12 +160,14 @@ QUERIES = [
     "SELECT x.i, o.id FROM range(1, 3) AS x(i) JOIN s.orders o ON o.id = x.i",
     "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v(id, t) JOIN s.customers USING (id)",
     "VALUES (1, 2), (3, 4)",
-    "SELECT o.id FROM (s.orders o JOIN s.customers c ON o.customer = c.id)"
-    " LEFT JOIN s.prices p ON p.ts = o.ts WHERE c.country = 'UK'",
+    (
+        "SELECT o.id FROM (s.orders o JOIN s.customers c ON o.customer = c.id)"
+        " LEFT JOIN s.prices p ON p.ts = o.ts WHERE c.country = 'UK'"
+    ),
     "SELECT any_value(name), first(name ORDER BY name), arg_max(name, id) FROM s.customers",
     "SELECT quantile_cont(amount, 0.5), mode(customer), approx_count_distinct(id) FROM s.orders",
     "SELECT json_extract(to_json(addr), '$.city') ->> '$', addr::JSON -> 'city' FROM s.orders",
-    "SELECT id IS NULL, note IS NOT NULL, urgent IS TRUE, note COLLATE NOCASE = 'LAST' FROM s.orders",
+    "SELECT id IS NULL, note NOTNULL, urgent IS TRUE, note COLLATE NOCASE = 'LAST' FROM s.orders",
     "SELECT if(id > 1, 'a', 'b'), coalesce(note, '-'), ifnull(weight, 0), id // 2 FROM s.orders",
     "SELECT count(DISTINCT customer), string_agg(note, ',' ORDER BY note) FROM s.orders",
     "SELECT current_date, id FROM s.orders WHERE current_date > DATE '2000-01-01'",

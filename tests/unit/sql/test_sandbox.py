@@ -108,13 +108,17 @@ def test_quotes_and_comments_hide_no_call(sql: str) -> None:
         return
 
     assert isinstance(select, Select)
+    assert "getenv" not in said_by_the_engine(select.sql)
+
+
+def said_by_the_engine(sql: str) -> str:
+    """The first line of its refusal, or nothing: it has no function getenv to call."""
     with duckdb.connect() as engine:
         try:
-            columns = engine.sql(select.sql).columns
+            engine.sql(sql)
         except duckdb.Error as error:
-            assert "getenv" not in str(error).splitlines()[0]
-        else:
-            assert not any(name.startswith("getenv") for name in columns)
+            return str(error).splitlines()[0]
+    return ""
 
 
 def test_names_of_files_in_double_quotes_are_names_of_tables() -> None:

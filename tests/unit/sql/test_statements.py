@@ -51,15 +51,19 @@ STATEMENTS = [
     "INSERT INTO s.t REPLACE WHERE day = '2024-01-01' SELECT * FROM u",
     "UPDATE s.t AS x SET a = CASE WHEN b THEN 1 END, c.d = u.e FROM u WHERE x.id = u.id",
     "DELETE FROM s.t USING u WHERE t.id = u.id AND t.a IS DISTINCT FROM u.a",
-    "MERGE INTO s.t USING (FROM u WHERE ok) AS s ON t.id = s.id WHEN MATCHED AND s.op = 'D' THEN"
-    " DELETE WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT (id, a) VALUES"
-    " (s.id, s.a) WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    (
+        "MERGE INTO s.t USING (FROM u WHERE ok) AS s ON t.id = s.id WHEN MATCHED AND s.op THEN"
+        " DELETE WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT (id, a) VALUES"
+        " (s.id, s.a) WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    ),
     "TRUNCATE TABLE s.t",
     "COPY s.t (a, b) FROM 'x.csv' (FORMAT csv, HEADER true)",
     "COPY (SELECT * FROM s.t) TO 'x.parquet'",
-    "CREATE TABLE IF NOT EXISTS s.t (id BIGINT PRIMARY KEY, a DECIMAL(9, 2) DEFAULT 0 COMMENT 'x',"
-    " b STRUCT<c: INT NOT NULL>, d TEXT[], CHECK (a > 0)) PARTITIONED BY (day(ts), bucket(16, id))"
-    " SORTED BY (id DESC) TBLPROPERTIES ('k' = 'v')",
+    (
+        "CREATE TABLE IF NOT EXISTS s.t (id BIGINT PRIMARY KEY, a DECIMAL(9) DEFAULT 0 COMMENT 'x',"
+        " b STRUCT<c: INT NOT NULL>, d TEXT[], CHECK (a)) PARTITIONED BY (day(ts), bucket(16, i))"
+        " SORTED BY (id DESC) TBLPROPERTIES ('k' = 'v')"
+    ),
     "CREATE OR REPLACE TABLE s.t AS SELECT * FROM u",
     "DROP TABLE IF EXISTS s.t PURGE",
     "ALTER TABLE s.t ADD COLUMN a INT AFTER b, DROP COLUMN c, RENAME COLUMN d TO e",
@@ -271,6 +275,18 @@ def test_insert_takes_values_queries_and_names() -> None:
     )
     assert isinstance(plain, Insert)
     assert plain.columns is None
+
+
+def test_rows_of_literals_are_taken_as_they_are() -> None:
+    many = ", ".join(["(1, -2.5, 'it''s', NULL, DATE '2024-01-01', $p)"] * 5_000)
+    insert = read(f"INSERT INTO s.t VALUES {many} -- all")
+
+    assert isinstance(insert, Insert)
+    assert insert.source.sql == f"VALUES {many}"
+    assert insert.source.parameters == ("p",)
+    for odd in ("VALUES (1", "VALUES 1", "VALUES (1)) x", "VALUES (1, (2)"):
+        with pytest.raises(SqlError):
+            parse_script(f"INSERT INTO t {odd}")
 
 
 def test_insert_overwrite_says_what_is_replaced() -> None:
@@ -610,8 +626,10 @@ def test_odd_definitions_are_refused(sql: str) -> None:
         ("WRITE LOCALLY ORDERED BY a DESC, b", alter.SetSortOrder(("a desc", "b"))),
         ("WRITE UNORDERED", alter.SetSortOrder(())),
         (
-            "CREATE BRANCH IF NOT EXISTS b AS OF VERSION 3 RETAIN 2 DAYS"
-            " WITH SNAPSHOT RETENTION 5 SNAPSHOTS 1 HOURS",
+            (
+                "CREATE BRANCH IF NOT EXISTS b AS OF VERSION 3 RETAIN 2 DAYS"
+                " WITH SNAPSHOT RETENTION 5 SNAPSHOTS 1 HOURS"
+            ),
             alter.CreateRef(
                 "branch",
                 "b",
@@ -698,12 +716,12 @@ def test_comments_are_set_and_removed() -> None:
 
 def test_call_has_values() -> None:
     called = read(
-        "CALL system.optimize('s.t', -1.5, NULL, size => 5, tags => ['a', 'b'], ok := true, p => $p)"
+        "CALL system.compact('s.t', -1.5, NULL, size => 5, tags => ['a', 'b'], ok := true, p => $p)"
     )
     restored = read("RESTORE TABLE s.t TO TIMESTAMP AS OF '2024-01-01'")
 
     assert isinstance(called, Call)
-    assert called.procedure == ("system", "optimize")
+    assert called.procedure == ("system", "compact")
     assert called.positional == ("s.t", Decimal("-1.5"), None)
     assert called.named == (
         ("size", 5),
@@ -783,7 +801,7 @@ def test_error_shows_statement_line_column_and_place() -> None:
         ("SELECT /* abc", 8, "not closed"),
         ("SELEC 1", 1, "expected a statement"),
         ("CREATE TABLE t (a INT b TEXT)", 23, "expected"),
-        ("SELECT a FROM t WHERE a = = 1", 27, "parsed"),
+        ("SELECT a FROM t WHERE a = = 1", 27, "missing"),
         ("SELECT € FROM t", 8, "unexpected character"),
         ("INSERT t VALUES (1)", 8, "expected INTO"),
     ],
