@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 from lakebed.core.lease import Hold, leased
 from lakebed.core.plan import Plan
 from lakebed.core.prune import narrowed
-from lakebed.engines.arrow.pushed import as_predicate, holds, weaker_predicate
+from lakebed.engines.arrow.pushed import holds, told_apart
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.engines.arrow.steps import STEPS
 from lakebed.engines.arrow.terms import Term, references, term_of
@@ -109,13 +109,11 @@ def _filtered(plan: Plan, filter: pc.Expression | None) -> tuple[Plan, Term | No
     """The plan of the rows that the filter keeps, and the filter if a plan cannot say all of it."""
     if filter is None:
         return plan, None
-    term = term_of(filter)
-    exact = as_predicate(term, plan.schema)
-    predicate = weaker_predicate(term, plan.schema) if exact is None else exact
+    predicate, rest = told_apart(term_of(filter), plan.schema)
     if predicate is not None:
         both = predicate if plan.predicate is None else And((plan.predicate, predicate))
         plan = replace(narrowed(plan, predicate), predicate=both)
-    return plan, term if exact is None else None
+    return plan, rest
 
 
 def _pieces(plan: Plan, most: int) -> list[Plan]:

@@ -75,6 +75,12 @@ def weaker_predicate(term: Term, schema: Schema) -> Predicate | None:
     return Or(known) if len(known) == len(parts) else None
 
 
+def told_apart(term: Term, schema: Schema) -> tuple[Predicate | None, Term | None]:
+    """What a predicate can say of a filter, and the filter again unless that is all of it."""
+    exact = as_predicate(term, schema)
+    return (weaker_predicate(term, schema), term) if exact is None else (exact, None)
+
+
 def holds(term: Term, batch: pa.RecordBatch) -> pa.BooleanArray:
     """TRUE, FALSE or NULL for every row."""
     answer = _evaluated(term, batch)
