@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
 from lakebed.model.errors import SqlParameters
-from lakebed.sql.query import Expression, Parameter, Reference, Select
+from lakebed.sql.query import Expression, Parameter, Select
 from lakebed.sql.statements import Statement
 
 
@@ -42,11 +42,6 @@ def _by_name(given: object) -> dict[str, object]:
         f"parameters must be a list or a dict, not {type(given).__name__}",
         hint="pass [1, 'a'] for ?, {'name': 1} for $name",
     )
-
-
-def tables_of(statement: Statement) -> tuple[Reference, ...]:
-    """Every table that the statement reads, in queries and in expressions."""
-    return tuple(found for found in _inside(statement) if isinstance(found, Reference))
 
 
 def _names(value: object) -> Iterator[str]:

@@ -8,7 +8,7 @@ from lakebed.model.errors import SqlError, SqlParameters, SqlUnsupported
 from lakebed.model.names import TableName
 from lakebed.model.types import DecimalType, ListType, MapType, Primitive, StructType
 from lakebed.sql import alterations as alter
-from lakebed.sql.parameters import bind_parameters, parameters_of, tables_of
+from lakebed.sql.parameters import bind_parameters, parameters_of
 from lakebed.sql.parse import parse_script
 from lakebed.sql.query import Expression, Parameter, Select, Span
 from lakebed.sql.statements import (
@@ -254,7 +254,7 @@ def test_explain_holds_a_query() -> None:
 
     assert isinstance(explained, Explain)
     assert explained.analyze
-    assert tables_of(explained)[0].name == T
+    assert explained.select.tables[0].name == T
     with pytest.raises(SqlUnsupported):
         parse_script("EXPLAIN DELETE FROM t")
 
@@ -323,7 +323,12 @@ def test_update_holds_expressions_over_its_relations() -> None:
         '"__lakebed_2" AS n',
         't.id = n.id AND t.z IN (FROM "__lakebed_3" AS "w")',
     ]
-    assert [str(t.name) for t in tables_of(update)] == ["u", "w", "more.names"]
+    assert update.where is not None
+    assert update.source is not None
+    assert [str(t.name) for t in (*update.where.tables, *update.source.tables)] == [
+        "w",
+        "more.names",
+    ]
 
 
 def test_delete_holds_its_condition() -> None:
