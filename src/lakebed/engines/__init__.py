@@ -1,6 +1,6 @@
 """Engines read plans and write data files. All but Arrow are imported when first needed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
 
 
-def open_session(storage: Storage, *, memory_bytes: int, spill_folder: str | None) -> "Session":
+def open_session(
+    storage: Storage,
+    *,
+    memory_bytes: int | None,
+    spill_folder: str | None,
+    threads: int | None,
+    roots: Sequence[str] = (),
+) -> "Session":
+    """`roots` are of tables whose files the engine may read by itself at any time."""
     from lakebed.engines.duckdb.session import Limits, Session
 
-    return Session(storage, Limits(memory_bytes, spill_folder))
+    return Session(storage, Limits(memory_bytes, spill_folder, threads), roots=roots)
 
 
 def frame_of(rows: pa.Table) -> "pl.DataFrame":

@@ -171,6 +171,26 @@ SETTINGS: tuple[Setting, ...] = (
         per_table=True,
     ),
     Setting(
+        "query.memory-limit",
+        "size",
+        0,
+        "most memory of the SQL engine in one call; more is spilled; 0: half of the machine's",
+        minimum=0,
+    ),
+    Setting(
+        "query.threads",
+        "int",
+        0,
+        "threads of the SQL engine in one call; 0: one per core",
+        minimum=0,
+    ),
+    Setting(
+        "query.spill-folder",
+        "text",
+        "",
+        "where the SQL engine puts what memory cannot hold; empty: the system's temporary folder",
+    ),
+    Setting(
         "lakebed.upgrade",
         "choice",
         "auto",

@@ -37,7 +37,7 @@ _ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    memory_bytes: int
+    memory_bytes: int | None  # None: half of the machine's
     spill_folder: str | None  # None: the system's temporary folder
     threads: int | None = None  # None: one per core
 
@@ -240,7 +240,7 @@ class Session:
 
 def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
     config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{limits.memory_bytes}B",
+        "memory_limit": f"{limits.memory_bytes}B" if limits.memory_bytes else "50%",
         "temp_directory": str(spill),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
