@@ -41,21 +41,21 @@ class RowChanger:
     alias: str | None = None  # what expressions call the table; its own name when None
 
     def delete(self, condition: Condition) -> RowCounts:
-        with open_bench(self.parts, self.prepare) as bench:
+        with self._bench() as bench:
             change = delete(self.target("delete"), condition, bench)
         self.staged.change_rows(change, "delete")
         return change.counts
 
     def clear(self, condition: Condition, inserted: int) -> None:
         """Make room for rows that take the place of those that match."""
-        with open_bench(self.parts, self.prepare) as bench:
+        with self._bench() as bench:
             change = delete(self.target("delete"), condition, bench)
         counts = change.counts + RowCounts(inserted_rows=inserted)
         self.staged.take_rows(replace(change, counts=counts))
 
     def refuse_unmatched(self, files: Sequence[DataFile], condition: Condition) -> None:
         """Files written for an overwrite may only hold rows that match its condition."""
-        with open_bench(self.parts, self.prepare) as bench:
+        with self._bench() as bench:
             if count_unmatched(self.target("delete"), files, condition, bench):
                 raise SchemaMismatch(
                     "some rows do not match the condition of this overwrite",
@@ -68,7 +68,7 @@ class RowChanger:
         return change.counts
 
     def update(self, values: Mapping[str, str], condition: Condition | None) -> RowCounts:
-        with open_bench(self.parts, self.prepare) as bench:
+        with self._bench() as bench:
             change = update(self.target("update"), values, condition, bench)
         self.staged.change_rows(change, "update")
         return change.counts
@@ -86,6 +86,9 @@ class RowChanger:
         change = merge(target, source, on, clauses, aliases=aliases, bench=bench)
         self.staged.change_rows(change, "merge")
         return change.counts
+
+    def _bench(self) -> Workbench:
+        return open_bench(self.parts, self.prepare, (self.staged.head.location,))
 
     def target(self, operation: str) -> Target:
         """The table as the transaction sees it, for an operation with its own write mode."""
@@ -126,8 +129,11 @@ class RowChanger:
         )
 
 
-def open_bench(parts: Parts, prepare: Prepare | None = None) -> Workbench:
-    return Workbench(partial(open_engine, parts), prepare)
+def open_bench(
+    parts: Parts, prepare: Prepare | None = None, roots: Sequence[str] = ()
+) -> Workbench:
+    """`roots` are of the tables that will be bound."""
+    return Workbench(partial(open_engine, parts, roots), prepare)
 
 
 def to_condition(where: object) -> Condition:

@@ -468,7 +468,8 @@ class Table(HasRefs):
         stage: Callable[[MergeRows, RowChanger], RowCounts],
         request: tuple[object, ...],
     ) -> Commit:
-        with open_bench(self._parts) as bench:
+        roots = (self._head("write").location,)
+        with open_bench(self._parts, roots=roots) as bench:
             rows = MergeRows(bench, source)  # read once, however often the merge is tried
             return self.change("merge", options, lambda table: stage(rows, table.rows()), request)
 

@@ -320,7 +320,7 @@ class TransactionTable:
         self._may("write")
         if options:
             raise InvalidInput("a transaction has one set of options", hint="give them to it")
-        with open_bench(self._parts) as bench:
+        with open_bench(self._parts, roots=(self._staged.head.location,)) as bench:
             return stage(MergeRows(bench, source), self.rows())
 
     @property

@@ -11,7 +11,6 @@ import pyarrow as pa
 from lakebed.core.plan import Plan
 from lakebed.model.errors import InvalidExpression
 from lakebed.model.names import is_text
-from lakebed.rowops.literal import text_literal
 
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
@@ -131,9 +130,7 @@ class Workbench:
         if not isinstance(text, str) or not is_text(text) or not text.strip():
             raise InvalidExpression(f"{what} is no SQL text: {text!r}", hint="write an expression")
         for sql in (f"{_LEAD}{text}\n", f"SELECT (\n{text}\n)"):  # alone, and as it is used
-            answer = self.row(f"SELECT json_serialize_sql({text_literal(sql)}) AS tree")
-            assert answer is not None
-            tree = orjson.loads(answer["tree"])
+            tree = orjson.loads(self.session.parsed(sql))
             if tree["error"]:
                 raise _unreadable(text, what, tree)
             node = _only(tree["statements"], text, what)
