@@ -191,7 +191,9 @@ def _snapshot(
     numbered: int,
     time_ms: int,
 ) -> Snapshot:
-    adds, takes = draft.added or draft.returned, draft.removed or draft.vectored
+    adds = bool(draft.added or draft.returned)
+    # Readers of appends look at data files alone: rows that are gone from the first would show.
+    takes = bool(draft.removed or draft.vectored) or any(gone for _, gone in draft.added)
     operation = "append" if not takes else "overwrite" if adds else "delete"
     if not draft.changes:
         operation = "replace"

@@ -53,7 +53,8 @@ def vectors_of(
         "SELECT v.vector_id, v.cardinality, v.size_bytes, v.sequence_number, v.snapshot_id,"
         " v.delta_offset, v.puffin_offset, f.path FROM deletion_vectors v"
         " JOIN files f ON f.table_id = v.table_id AND f.file_id = v.file_id"
-        " WHERE v.table_id = ? AND v.snapshot_id = ? ORDER BY v.vector_id",
+        # "+": by snapshot and sorted; in the order of ids SQLite would look at every vector.
+        " WHERE v.table_id = ? AND v.snapshot_id = ? ORDER BY +v.vector_id",
         (table_id, snapshot_id),
     )
     return [(to_vector(row), row[7]) for row in rows]
