@@ -6,7 +6,6 @@ paired to updates by row ids, then by the primary key; the rest was deleted or i
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import pyarrow as pa
 
@@ -17,12 +16,11 @@ from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import Predicate
 from lakebed.model.schema import Schema
+from lakebed.rowops.pairing import DELETE, INSERT, Pairing
 from lakebed.rowops.steps import Step, narrowed
 from lakebed.rowops.workbench import Workbench
 from lakebed.storage.base import Storage
 
-INSERT, DELETE = "insert", "delete"
-BEFORE, AFTER = "update_before", "update_after"
 ABOUT = [
     pa.field("_op", pa.string(), nullable=False),
     pa.field("_version", pa.int64(), nullable=False),
@@ -43,10 +41,9 @@ class Feed:
     def batches(self, step: Step) -> Iterator[pa.RecordBatch]:
         """Every change of a version; an update's two rows follow one another."""
         if step.gone.files and step.came.files:
-            for batch in self._paired(step):
-                rows = self._chosen(batch)
+            for rows, ops in map(self._chosen, self._paired(step)):
                 if rows.num_rows:
-                    yield self._told(rows, batch_ops(rows), step)
+                    yield self._told(rows, ops, step)
         elif step.gone.files or step.came.files:
             plan = step.gone if step.gone.files else step.came
             op = DELETE if step.gone.files else INSERT
@@ -63,8 +60,13 @@ class Feed:
         shown = rows.select(list(self.columns))
         return pa.RecordBatch.from_arrays([*shown.columns, *about], schema=feed_schema(self))
 
-    def _chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch if self.where is None else batch.filter(matches(self.where, batch))
+    def _chosen(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
+        """The table's columns and what happened to each row, of rows that are asked for."""
+        rows, ops = batch.select(range(batch.num_columns - 1)), batch.columns[-1]
+        if self.where is None:
+            return rows, ops
+        chosen = matches(self.where, rows)
+        return rows.filter(chosen), ops.filter(chosen)
 
     def _paired(self, step: Step) -> Iterator[pa.RecordBatch]:
         """All columns of the changed rows, then `_op`."""
@@ -115,94 +117,9 @@ def refuse_clash(columns: Sequence[str]) -> None:
         )
 
 
-def batch_ops(rows: pa.RecordBatch) -> pa.Array:
-    return rows.column(rows.num_columns - 1)
-
-
 def _with_numbers(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in batches:
         numbers = pa.arange(first, first + batch.num_rows)
         first += batch.num_rows
         yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
-
-
-class Pairing:
-    """Rows that went and rows that came, matched by the SQL engine, which spills to disk."""
-
-    def __init__(self, bench: Workbench, columns: Sequence[str]) -> None:
-        self._bench = bench
-        self._columns = columns
-        self._gone, self._came, self._pairs = (bench.name(n) for n in ("gone", "came", "pairs"))
-
-    def load(self, gone: pa.RecordBatchReader, came: pa.RecordBatchReader) -> None:
-        run = self._bench.run
-        for table, rows in ((self._gone, gone), (self._came, came)):
-            run(f"CREATE TEMP TABLE {table} AS SELECT * FROM {self._bench.bind_rows(rows)}")
-        run(f"CREATE TEMP TABLE {self._pairs} (gone BIGINT, came BIGINT, changed BOOLEAN)")
-
-    def by_row_id(self) -> None:
-        """A row with the same id on both sides is the same row, changed or only copied."""
-        changed = " OR ".join(f"g.{c} IS DISTINCT FROM a.{c}" for c in self._columns)
-        self._bench.run(
-            f"INSERT INTO {self._pairs} SELECT g.n, a.n, {changed}"
-            f" FROM {self._gone} g JOIN {self._came} a ON g.row_id = a.row_id"
-        )
-
-    def same_rows(self) -> None:
-        """Equal rows cancel out, each one of one side with one of the other."""
-        self._match(self._columns, "IS NOT DISTINCT FROM", changed=False)
-
-    def by_key(self, key: Sequence[str]) -> None:
-        self._match(key, "=", changed=True)
-
-    def _match(self, columns: Sequence[str], equals: str, *, changed: bool) -> None:
-        on = " AND ".join(f"g.{c} {equals} a.{c}" for c in columns)
-        self._bench.run(
-            f"INSERT INTO {self._pairs} SELECT g.n, a.n, {changed}"
-            f" FROM {self._ranked(self._gone, 'gone', columns)} g"
-            f" JOIN {self._ranked(self._came, 'came', columns)} a ON g.k = a.k AND {on}"
-        )
-
-    def _ranked(self, table: str, side: str, columns: Sequence[str]) -> str:
-        """Rows that are in no pair yet; `k` counts those with the same values."""
-        listed = ", ".join(columns)
-        return (
-            f"(SELECT n, {listed}, row_number() OVER (PARTITION BY {listed} ORDER BY n) AS k"
-            f" FROM {self._unpaired(table, side)})"
-        )
-
-    def _unpaired(self, table: str, side: str) -> str:
-        return f"(SELECT t.* FROM {table} t ANTI JOIN {self._pairs} p ON t.n = p.{side})"
-
-    def changes(self) -> Iterator[pa.RecordBatch]:
-        """Deletes, then updates (before, after), then inserts; `_op` is the last column."""
-        listed = ", ".join(self._columns)
-        parts = count()
-        deleted, updated, inserted = next(parts), next(parts), next(parts)
-        both = (
-            (self._gone, "gone", BEFORE, 0),
-            (self._came, "came", AFTER, 1),
-        )
-        pairs = [
-            f"SELECT {', '.join(f't.{c}' for c in self._columns)}, '{op}' AS op,"
-            f" {updated} AS part, p.came AS place, {image} AS image"
-            f" FROM {table} t JOIN {self._pairs} p ON t.n = p.{side} WHERE p.changed"
-            for table, side, op, image in both
-        ]
-        alone = [
-            f"SELECT {listed}, '{op}' AS op, {part} AS part, n AS place, 0 AS image"
-            f" FROM {self._unpaired(table, side)}"
-            for table, side, op, part in (
-                (self._gone, "gone", DELETE, deleted),
-                (self._came, "came", INSERT, inserted),
-            )
-        ]
-        everything = " UNION ALL ".join([*alone, *pairs])
-        yield from self._bench.batches(
-            f"SELECT {listed}, op FROM ({everything}) ORDER BY part, place, image"
-        )
-
-    def close(self) -> None:
-        for table in (self._gone, self._came, self._pairs):
-            self._bench.run(f"DROP TABLE {table}")

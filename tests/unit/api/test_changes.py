@@ -1,10 +1,13 @@
 """The change feed: what versions did to rows, whatever they did to files."""
 
 from collections import Counter
-from datetime import UTC
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import lakebed
@@ -218,6 +221,10 @@ def test_a_column_that_the_feed_tells_itself_has_to_be_left_out(lake: lakebed.La
     with pytest.raises(lakebed.InvalidInput, match="_op"):
         table.changes()
     assert table.changes(columns=["id"]).to_arrow()["_op"].to_pylist() == ["insert"]
+    table.delete("id = 0")
+    table.overwrite([{"id": 1, "_op": "theirs", "_Version": "2"}])
+    feed = table.changes(from_version=0, columns=["id"], where="_op = 'theirs'")
+    assert feed.to_arrow()["_op"].to_pylist() == ["insert"]
 
 
 def test_ranges_that_are_none_are_refused(lake: lakebed.Lake) -> None:
@@ -307,6 +314,47 @@ def test_nested_and_awkward_values_are_compared_exactly(lake: lakebed.Lake) -> N
     assert found["_op"].to_pylist() == ["update_before", "update_after"]
     assert found["s"].to_pylist() == [{"a": None, "b": "x"}, {"a": 7, "b": "x"}]
     assert found.schema.types[:-3] == table.arrow_schema.types
+
+
+def test_values_of_every_type_come_back_as_they_are(lake: lakebed.Lake) -> None:
+    kinds = (
+        "id long not null, a boolean, b byte, c short, d date, e time, f timestamp_ntz,"
+        " g timestamp_ns, h timestamptz_ns, i uuid, j fixed(3), k decimal(38, 9), l float,"
+        " m list<struct<x: uuid, y: map<long, time>>>, n binary"
+    )
+    table = lake.create_table("s.t", kinds, formats=["iceberg"])
+    row = {
+        "id": 1,
+        "a": True,
+        "b": -128,
+        "c": 32767,
+        "d": date(1, 1, 1),
+        "e": time(23, 59, 59, 999999),
+        "f": datetime.fromisoformat("1969-01-01T00:00:00.000001"),
+        "g": datetime.fromisoformat("2024-02-29"),
+        "h": datetime(1970, 1, 1, tzinfo=UTC),
+        "i": UUID(int=2**128 - 1).bytes,
+        "j": b"\x00\xff\x01",
+        "k": Decimal("-12345678901234567890123456789.123456789"),
+        "l": 0.1,
+        "m": [{"x": UUID(int=5).bytes, "y": [(1, time(1)), (2, None)]}, None],
+        "n": b"",
+    }
+    empty = {**dict.fromkeys(row), "id": 2}
+    given = pa.Table.from_pylist([row, empty], schema=table.arrow_schema)
+    table.append(given)
+    table.delete("id = 9")
+    table.update({"b": "coalesce(b, 1) + 1"})
+
+    found = table.changes(from_version=1).to_arrow().sort_by([("id", "ascending")])
+
+    assert found.schema.types[:-3] == table.arrow_schema.types
+    before = found.filter(pc.is_in(found["_op"], pa.array(["delete", "update_before"])))
+    assert before.drop_columns(["_op", "_version", "_time"]).to_pylist() == given.to_pylist()
+    after = found.filter(pc.is_in(found["_op"], pa.array(["insert", "update_after"])))
+    assert after["b"].to_pylist() == [-127, 2]
+    same = [n for n in table.arrow_schema.names if n != "b"]
+    assert after.select(same).to_pylist() == before.select(same).to_pylist()
 
 
 def test_the_files_of_deltas_own_feed_are_refused_with_a_reason(lake: lakebed.Lake) -> None:

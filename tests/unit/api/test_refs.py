@@ -387,3 +387,21 @@ def test_a_history_says_how_long_its_commits_took(lake: lakebed.Lake) -> None:
     assert all(isinstance(ms, int) and 0 <= ms < 60_000 for ms in took)
     with pytest.raises(lakebed.InvalidInput, match="counted by lakebed"):
         table.append([{"id": 1}], summary={"duration_ms": "0"})
+
+
+def test_a_transaction_sees_branches_at_the_moment_of_its_first_look(
+    lake: lakebed.Lake, table: lakebed.Table
+) -> None:
+    other = lake.create_table("s.other", "id long")
+    table.create_branch("b")
+    table.append(rows(4), branch="b")
+    tx = lake.transaction()
+    assert tx.table("s.other").scan().to_arrow().num_rows == 0
+
+    other.append([{"id": 1}])
+    table.append(rows(5), branch="b")
+
+    seen = tx.table("s.t@b")
+    assert sorted(seen.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
+    assert seen.version == 2
+    tx.rollback()
