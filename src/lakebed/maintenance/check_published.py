@@ -46,6 +46,7 @@ def check_published(
             yield from check(storage, ledger, head, newest)
         except LakebedError as error:
             path = str(error.context.get("path") or newest.path)
+            path = path.removeprefix(f"{head.location}/")
             yield Finding(str(head.name), "UNREADABLE", error.message, path, format_)
 
 
