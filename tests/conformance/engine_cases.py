@@ -203,10 +203,10 @@ CASES: tuple[Case, ...] = (
         _partitioned,
         (None, "at < TIMESTAMP '2024-01-02 00:00:00Z'", "k = 'k1'", "n = 90"),
         (
-            Filter("at < TIMESTAMP '2024-01-02T00:00:00Z'", col("at") < _JAN),
+            Filter("\"at\" < TIMESTAMP '2024-01-02T00:00:00Z'", col("at") < _JAN),
             Filter("k = 'k1'", col("k") == "k1"),
             Filter("n BETWEEN 100 AND 199", col("n").is_between(100, 199)),
-            Filter("at IS NULL", col("at").is_null()),
+            Filter('"at" IS NULL', col("at").is_null()),
             Filter("k <> 'k1' AND n < 300", (col("k") != "k1") & (col("n") < 300)),
         ),
     ),

@@ -13,6 +13,7 @@ from lakebed.core.prune import narrowed
 from lakebed.engines.arrow.dataset import PlanDataset
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.engines.datafusion.session import new_session
+from lakebed.engines.duckdb.session import Limits, Session
 from lakebed.engines.polars.frame import lazy_frame
 from lakebed.model.binding import bind
 from lakebed.sql.predicate import parse_predicate
@@ -55,8 +56,24 @@ def by_datafusion(plan: Plan, storage: Storage, condition: Filter | None) -> pa.
     return session.sql(f"SELECT * FROM s.t{where}").to_arrow_table()
 
 
+def by_duckdb(plan: Plan, storage: Storage, condition: Filter | None) -> pa.Table:
+    where = "" if condition is None else f" WHERE {condition.sql}"
+    columns = "*" if plan.columns else "1"
+    with Session(storage, Limits(1 << 30, None)) as session:
+        session.bind_plan("t", plan)
+        rows = session.batches(f"SELECT {columns} FROM t{where}").read_all()
+    return rows if plan.columns else rows.select([])
+
+
+def by_duckdb_in_memory(plan: Plan, storage: Storage, condition: Filter | None) -> pa.Table:
+    """Where DuckDB cannot read the files by itself."""
+    return by_duckdb(plan, _copy(plan, storage), condition)
+
+
 ENGINES: dict[str, Engine] = {
     "arrow": by_arrow,
+    "duckdb": by_duckdb,
+    "duckdb-in-memory": by_duckdb_in_memory,
     "polars": by_polars,
     "polars-in-memory": by_polars_in_memory,
     "datafusion": by_datafusion,

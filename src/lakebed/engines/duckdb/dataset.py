@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lakebed.core.plan import Plan
-from lakebed.engines.arrow.pushed import as_predicate, holds, weaker_predicate
+from lakebed.engines.arrow.pushed import as_predicate, weaker_predicate
 from lakebed.engines.arrow.read import read_file, read_schema
 from lakebed.engines.arrow.terms import Term, references, term_of
 from lakebed.model.errors import LakebedError
@@ -35,13 +35,16 @@ class PlanRows:
     def schema(self) -> pa.Schema:
         return read_schema(self.plan, self.metadata)
 
-    def batches(self, names: Sequence[str], term: Term | None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, names: Sequence[str], filter: pc.Expression | None
+    ) -> Iterator[pa.RecordBatch]:
+        term = None if filter is None else term_of(filter)
         needed = {*names, *(() if term is None else references(term))}
-        plan, rest = self._filtered(term)
+        plan, exact = self._filtered(term)
         plan = replace(plan, columns=tuple(name for name in plan.columns if name in needed))
         try:
             for batch in self._read(plan, tuple(n for n in self.metadata if n in needed)):
-                kept = batch if rest is None else batch.filter(holds(rest, batch))
+                kept = batch if exact else batch.filter(filter)
                 yield kept.select(list(names))
         except LakebedError as error:
             self.failed(error)
@@ -51,17 +54,17 @@ class PlanRows:
         for number in self.files:
             yield from read_file(plan, self.storage, number, metadata=metadata)
 
-    def _filtered(self, term: Term | None) -> tuple[Plan, Term | None]:
-        """Row groups are left out by what a predicate can say of the filter."""
+    def _filtered(self, term: Term | None) -> tuple[Plan, bool]:
+        """Row groups are left out by what a predicate can say of the filter; is that all of it?"""
         if term is None:
-            return self.plan, None
+            return self.plan, True
         exact = as_predicate(term, self.plan.schema)
         predicate = weaker_predicate(term, self.plan.schema) if exact is None else exact
         if predicate is None:
-            return self.plan, term
+            return self.plan, False
         given = self.plan.predicate
         both = predicate if given is None else And((given, predicate))
-        return replace(self.plan, predicate=both), term if exact is None else None
+        return replace(self.plan, predicate=both), exact is not None
 
 
 class PlanSource(ds.Dataset):  # type: ignore[misc]  # pyarrow ships no types
@@ -78,17 +81,17 @@ class PlanSource(ds.Dataset):  # type: ignore[misc]  # pyarrow ships no types
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None
     ) -> "PlanScan":
         names = self.schema.names if columns is None else list(columns)
-        return PlanScan(self._rows, names, None if filter is None else term_of(filter))
+        return PlanScan(self._rows, names, filter)
 
 
 class PlanScan:
-    def __init__(self, rows: PlanRows, names: Sequence[str], term: Term | None) -> None:
+    def __init__(self, rows: PlanRows, names: Sequence[str], filter: pc.Expression | None) -> None:
         self._rows = rows
         self._names = names
-        self._term = term
+        self._filter = filter
 
     def to_reader(self) -> pa.RecordBatchReader:
         schema = pa.schema([self._rows.schema.field(name) for name in self._names])
         return pa.RecordBatchReader.from_batches(
-            schema, self._rows.batches(self._names, self._term)
+            schema, self._rows.batches(self._names, self._filter)
         )

@@ -180,7 +180,8 @@ class Session:
         if relation.rest:
             self._sources += 1
             source = f"lakebed_source_{self._sources}"
-            rows = PlanRows(plan, relation.rest, self._storage, metadata, self._failed)
+            about = metadata if plan.columns or metadata else ("_pos",)  # one column is needed
+            rows = PlanRows(plan, relation.rest, self._storage, about, self._failed)
             self._connection.register(source, PlanSource(rows))
             selects.append(rest_select(source, plan, metadata))
         if not selects:
