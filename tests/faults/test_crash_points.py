@@ -61,7 +61,7 @@ NOT_YET_COMMITTED = (
 )
 KILLED = Ended(-signal.SIGKILL, "")
 BASE = {"a.left": [0, 1, 2], "a.right": [0, 1, 2]}
-AFTER = {
+AFTER: dict[str, dict[str, list[int]]] = {
     "append": {"a.left": [0, 1, 2, 10, 11]},
     "overwrite": {"a.left": [20]},
     "delete": {"c.big": list(range(0, BIG, 2))},
