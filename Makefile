@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 DUCKDB155 := .venv-duckdb155
 SPARK := .venv-spark
+BENCH := .venv-bench
 export PYTHON ?= python3
 export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 
 PYTEST := $(BIN)/python -m pytest -n 2
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop spark faults docs build clean
+.PHONY: help setup demo check lint format test interop spark faults bench docs build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,7 +36,7 @@ format: $(VENV)/.ready ## format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint $(DUCKDB155)/.ready spark ## everything
+test: lint $(DUCKDB155)/.ready $(BENCH)/.ready spark ## everything
 	$(WITH_SERVERS) $(PYTEST)
 
 interop: $(VENV)/.ready $(DUCKDB155)/.ready spark ## other engines read what we publish
@@ -47,6 +48,9 @@ spark: $(SPARK)/.ready ## fetch what the tests with Spark need: PySpark, Java if
 faults: $(VENV)/.ready ## a crash at every named step, then a check
 	$(WITH_SERVERS) $(PYTEST) -m faults
 
+bench: $(VENV)/.ready $(BENCH)/.ready ## measure beside other systems; ARGS="--only merge" chooses (docs/benchmarks.md)
+	$(BIN)/python -m benchmarks.run $(ARGS)
+
 docs: $(VENV)/.ready ## write the generated pages and the list of public names, then test the docs
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/python tests/test_public_api.py
@@ -56,7 +60,7 @@ build: $(VENV)/.ready ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove environments, caches and build results
-	rm -rf $(VENV) $(DUCKDB155) $(SPARK) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DUCKDB155) $(SPARK) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 # Stamps: an environment is made again only when what it is made from changes.
 $(VENV)/.ready: pyproject.toml scripts/make-venv
@@ -75,4 +79,10 @@ $(DUCKDB155)/.ready: tests/interop/requirements-duckdb155.txt scripts/make-venv
 $(SPARK)/.ready: tests/interop/requirements-spark.txt scripts/make-venv
 	scripts/make-venv $(SPARK)
 	$(SPARK)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+# What is measured against: at versions of its own, so that ours never change them.
+$(BENCH)/.ready: benchmarks/requirements-peers.txt scripts/make-venv
+	scripts/make-venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --requirement $<
 	touch $@

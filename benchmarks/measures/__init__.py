@@ -1,0 +1,24 @@
+"""The measures, in the order of docs/benchmarks.md."""
+
+from benchmarks.measures import (
+    merge,
+    metadata_answers,
+    scattered_delete,
+    shapes,
+    small_delete,
+    tpch,
+    upsert,
+)
+
+MEASURES = {
+    module.MEASURE.name: module.MEASURE
+    for module in (
+        small_delete,
+        scattered_delete,
+        merge,
+        upsert,
+        tpch,
+        metadata_answers,
+        shapes,
+    )
+}

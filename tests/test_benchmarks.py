@@ -1,0 +1,39 @@
+"""The benchmarks run, on tables so small that only their answers mean anything."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measure import ENVIRONMENTS, Bench
+from benchmarks.measures import MEASURES
+from benchmarks.report import lines
+from benchmarks.run import main
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    if not (ENVIRONMENTS["peers"] / ".ready").exists():
+        pytest.fail("the peers are not installed: run `make .venv-bench/.ready`", pytrace=False)
+    return Bench(tmp_path, repeat=1, tiny=True, say=lambda _: None)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_system_of_a_measure_gives_the_same_rows(bench: Bench, name: str) -> None:
+    measure = MEASURES[name]
+
+    results = bench.run(measure)
+
+    assert all(set(systems) == set(measure.systems) for systems in results.values())
+    assert all(f.cpu_s > 0 for systems in results.values() for f in systems.values())
+    wrong = [v for v in measure.judge(results) if v.about == "answers" and not v.met]
+    assert wrong == []
+    assert any("lakebed" in line for line in lines(measure, results))
+
+
+def test_measures_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in MEASURES)
