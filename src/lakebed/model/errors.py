@@ -6,7 +6,7 @@ LakebedError
 │   ├── SchemaMismatch  ConstraintViolated  UnreadableInput  UnsupportedFeature
 │   ├── AmbiguousMerge
 │   └── SqlError         SqlUnsupported  SqlParameters  SqlColumnUnknown  SqlNameUnknown
-│                        SqlTypeMismatch
+│                        SqlNameAmbiguous  SqlTypeMismatch
 ├── QueryError       QueryInterrupted  QueryOutOfMemory  DivisionByZero  ValueOutOfRange
 │                    ConversionFailed
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
@@ -125,6 +125,12 @@ class SqlNameUnknown(SqlError):
     """No table, function or type of that name."""
 
     code = "SQL_UNKNOWN_NAME"
+
+
+class SqlNameAmbiguous(SqlError):
+    """A name that several relations of a query have."""
+
+    code = "SQL_AMBIGUOUS_NAME"
 
 
 class SqlTypeMismatch(SqlError):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from lakebed.model.errors import SqlUnsupported
-from lakebed.sql.query import Expression
+from lakebed.sql.query import Expression, Select
 from lakebed.sql.source import Source
 
 
 def inlined(
-    expression: Expression, values: Mapping[str, object], literal: Callable[[object], str]
+    expression: Expression | Select, values: Mapping[str, object], literal: Callable[[object], str]
 ) -> str:
     """`literal` writes a value as SQL."""
     if not expression.parameters:

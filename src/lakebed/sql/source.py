@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     |(?P<mark>=>|::|:=|[-+*/%^<>=~!@&|#,.;:()\[\]{{}}\\$])""",
     re.VERBOSE | re.DOTALL,
 )
+_HINT = "check the text at and before this place"
 _COMMENT = re.compile(r"/\*|\*/")
 _UNCLOSED = {"'": "a string", '"': "a quoted name", "`": "a quoted name", "$": "a string"}
 
@@ -110,6 +111,10 @@ class Source:
         line = bisect_right(self._lines, offset)
         return line, offset - self._lines[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """What `place` makes of it, backwards."""
+        return self._lines[min(line, len(self._lines)) - 1] + column - 1
+
     def span(self, start: int, end: int) -> Span:
         return Span(start, end, *self.place(start))
 
@@ -117,14 +122,19 @@ class Source:
         self, offset: int, message: str, *, hint: str = "", kind: type[SqlError] = SqlError
     ) -> SqlError:
         line, column = self.place(offset)
-        number = f"statement {self.statement}, " if self.statement else ""
         return kind(
-            f"{number}line {line}, column {column}: {message}\n{self._excerpt(line, column)}",
-            hint=hint,
+            self.shown(offset, message),
+            hint=hint or _HINT,
             line=line,
             character=column,
             **({"statement": self.statement} if self.statement else {}),
         )
+
+    def shown(self, offset: int, message: str) -> str:
+        """The message with its place, and the line under which a mark shows it."""
+        line, column = self.place(offset)
+        number = f"statement {self.statement}, " if self.statement else ""
+        return f"{number}line {line}, column {column}: {message}\n{self._excerpt(line, column)}"
 
     def _excerpt(self, line: int, column: int) -> str:
         start = self._lines[line - 1]

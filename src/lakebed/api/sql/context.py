@@ -7,6 +7,7 @@ from pathlib import Path
 from lakebed.api.options import CommitOptions
 from lakebed.api.parts import Parts
 from lakebed.api.sql.host import Host
+from lakebed.api.sql.wording import Wording
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction
 from lakebed.api.txtable import TransactionTable
@@ -25,6 +26,7 @@ class Context:
     namespace: tuple[str, ...] = ()
     transaction: Transaction | None = None
     options: CommitOptions = field(default_factory=CommitOptions)
+    wording: Wording = field(default_factory=Wording)  # of the statement that runs
 
     def full(self, name: TableName) -> TableName:
         """The name with the namespace in use, when it has none of its own."""

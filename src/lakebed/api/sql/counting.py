@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lakebed.api.sql.relations import Bound
+from lakebed.api.sql.bound import Bound
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.files import BOUND_LENGTH, ColumnStats, LiveFile

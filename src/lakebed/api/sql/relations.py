@@ -1,24 +1,24 @@
 """Tables, views and metadata tables that a statement reads, all at one moment, for the engine."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from lakebed.api.engine import open_engine
 from lakebed.api.scan import to_time_ms
+from lakebed.api.sql.bound import Bound
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.metadata import metadata_rows
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.plan import Plan
 from lakebed.core.scan import pruned_plan
-from lakebed.model.errors import InvalidInput, SqlUnsupported, VersionNotFound
+from lakebed.model.errors import InvalidInput, SqlError, SqlUnsupported, VersionNotFound
 from lakebed.model.history import TableHead
-from lakebed.model.ids import TableId, Version
+from lakebed.model.ids import Version
 from lakebed.model.names import TableName
 from lakebed.security.policy import require
 from lakebed.sql.parse import parse_script
+from lakebed.sql.places import unplaced
 from lakebed.sql.query import Expression, Parameter, Reference, Select
 from lakebed.sql.views import nested
 from lakebed.sql.where import where_of
@@ -26,17 +26,8 @@ from lakebed.sql.where import where_of
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
 
+_WIDE = 50  # columns
 _MOST_VIEWS = 100  # inside each other: more is a circle, or a mistake
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One relation for the engine: the rows of a plan, rows in memory, or a query over others."""
-
-    placeholder: str
-    name: str
-    rows: Plan | pa.Table | str
-    table_id: TableId | None = None  # whose version must be kept while it is read
 
 
 class Relations:
@@ -91,7 +82,7 @@ class Relations:
         sql, inner = nested(select, reference.placeholder, [c for c, _ in view.columns])
         for each in inner:
             self._sort(each, view.namespace, found, tables)
-        found.append(Bound(reference.placeholder, str(name), sql))
+        found.append(Bound(replace(reference, name=name), sql))
 
     def _refuse_travel(self, reference: Reference, name: str) -> None:
         if (reference.version, reference.timestamp, reference.branch) != (None, None, None):
@@ -101,6 +92,13 @@ class Relations:
             )
         if reference.metadata is not None:
             raise SqlUnsupported(f"{name} is a view", hint="only tables have metadata tables")
+
+    def _refuse_version(self, reference: Reference) -> None:
+        if (reference.version, reference.timestamp, reference.branch) != (None, None, None):
+            raise SqlUnsupported(
+                f"{reference.name}${reference.metadata} has no versions: it tells of all of them",
+                hint="filter its rows by version or time instead",
+            )
 
     def _heads(self, references: Sequence[Reference]) -> dict[str, TableHead]:
         """One look at all tables: no commit can come between."""
@@ -116,15 +114,16 @@ class Relations:
     def _table(self, reference: Reference, head: TableHead | None) -> Bound:
         name = str(reference.name)
         if reference.metadata is not None:
+            self._refuse_version(reference)
             table = self._context.lake.table(name)
             rows = metadata_rows(self._context.parts, table, reference, self._arguments(reference))
-            return Bound(reference.placeholder, name, rows)
+            return Bound(reference, rows)
         if head is None:
             staged = self._staged(reference.name)
             where = where_of(reference.where, staged.schema, self._values)
-            return Bound(reference.placeholder, name, staged.seen(where))
+            return Bound(reference, _narrowed(staged.seen(where), reference))
         line, version = self._at(reference, head)
-        return Bound(reference.placeholder, name, self._plan(reference, line, version), head.id)
+        return Bound(reference, self._plan(reference, line, version), head.id)
 
     def _staged(self, name: TableName) -> TransactionTable:
         own = self._own.get(str(name))
@@ -136,7 +135,7 @@ class Relations:
     def _plan(self, reference: Reference, head: TableHead, version: Version) -> Plan:
         planner = self._context.parts.planner
         state, live = planner.look(head, version)
-        return pruned_plan(
+        plan = pruned_plan(
             head,
             version,
             state.schema,
@@ -145,6 +144,7 @@ class Relations:
             where=where_of(reference.where, state.schema, self._values),
             positions=planner.positions,
         )
+        return _narrowed(plan, reference)
 
     def _at(self, reference: Reference, head: TableHead) -> tuple[TableHead, Version]:
         """The line and version that a reference names; the newest of main when it names none."""
@@ -154,9 +154,9 @@ class Relations:
         if reference.timestamp is not None:
             time_ms = to_time_ms(self._moment(reference.timestamp))
             return head, parts.catalog.resolve(head, version=None, time_ms=time_ms).version
-        wanted = self._value(reference.version)
-        if wanted is None:
+        if reference.version is None:
             return head, head.version
+        wanted = self._value(reference.version)
         if isinstance(wanted, str) and not wanted.isdigit():
             return parts.refs.at(head, wanted)
         if isinstance(wanted, bool) or not isinstance(wanted, int | str):
@@ -172,7 +172,8 @@ class Relations:
     def _moment(self, expression: Expression) -> str:
         """A constant, worked out by the engine; without a zone it is UTC."""
         from_values = {name: self._values[name] for name in expression.parameters}
-        with open_engine(self._context.parts) as engine:
+        wording, parts = self._context.wording, self._context.parts
+        with wording.of_statement(expression.span), open_engine(parts) as engine:
             sql = f"SELECT CAST(({expression.sql}) AS TIMESTAMPTZ) AS moment"
             row = engine.batches(sql, from_values).read_all().to_pylist()[0]
         if row["moment"] is None:
@@ -192,13 +193,33 @@ def _travels(reference: Reference) -> bool:
     return any(each is not None for each in given)
 
 
+def _narrowed(plan: Plan, reference: Reference) -> Plan:
+    """Of a wide table, the columns that may be needed: telling the engine of all takes longer."""
+    if reference.columns is None or len(plan.columns) <= _WIDE:
+        return plan
+    kept = tuple(c for c in plan.columns if c.casefold() in reference.columns)
+    return replace(plan, columns=kept)
+
+
 def bind(engine: "Session", relations: Iterable[Bound]) -> None:
     """Make the relations; queries come last, because they are over the others."""
     for relation in sorted(relations, key=lambda r: isinstance(r.rows, str)):
+        placeholder = relation.reference.placeholder
         match relation.rows:
             case Plan() as plan:
-                engine.bind_plan(relation.placeholder, plan)
+                engine.bind_plan(placeholder, plan)
             case str() as sql:
-                engine.run(f'CREATE TEMP VIEW "{relation.placeholder}" AS {sql}')
+                _bind_view(engine, relation, sql)
             case rows:
-                engine.bind_rows(relation.placeholder, rows)
+                engine.bind_rows(placeholder, rows)
+
+
+def _bind_view(engine: "Session", view: Bound, sql: str) -> None:
+    try:
+        engine.run(f'CREATE TEMP VIEW "{view.reference.placeholder}" AS\n{sql}')
+    except SqlError as error:
+        raise InvalidInput(
+            f"view {view.name} cannot be read any more: {unplaced(error.message)}",
+            hint="what it reads has changed: CREATE OR REPLACE VIEW makes it anew",
+            view=view.name,
+        ) from error

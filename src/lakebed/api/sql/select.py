@@ -6,12 +6,16 @@ from contextlib import ExitStack
 import pyarrow as pa
 
 from lakebed.api.engine import open_engine
+from lakebed.api.sql.bound import Bound
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.counting import counted
-from lakebed.api.sql.relations import Bound, Relations, bind
+from lakebed.api.sql.relations import Relations, bind
 from lakebed.api.sql.result import Result
+from lakebed.api.sql.wording import readable_name
 from lakebed.core.lease import LeaseKeeper
 from lakebed.core.plan import Plan
+from lakebed.rowops.literal import literal
+from lakebed.sql.inline import inlined
 from lakebed.sql.query import Select
 from lakebed.sql.statements import Explain
 
@@ -39,25 +43,37 @@ def rows_of(
 def stream(
     context: Context, select: Select, values: Values, relations: Sequence[Bound]
 ) -> tuple[pa.RecordBatchReader, Callable[[], None]]:
+    wording = context.wording
     stack = ExitStack()
     try:
         engine = stack.enter_context(open_engine(context.parts))
-        bind(engine, relations)
-        given = {name: values[name] for name in select.parameters}
-        reader = engine.batches(select.sql, given)
+        with wording.of_query(select, relations):
+            bind(engine, relations)
+            reader = engine.batches(*_run_as(select, values))
         leases = [stack.enter_context(each) for each in _leases(context, relations)]
     except BaseException:
         stack.close()
         raise
-    return pa.RecordBatchReader.from_batches(reader.schema, _kept(reader, leases)), stack.close
+    names = [readable_name(name, relations) for name in reader.schema.names]
+    schema = pa.schema([f.with_name(n) for f, n in zip(reader.schema, names, strict=True)])
+
+    def kept() -> Iterator[pa.RecordBatch]:
+        """While rows are read, the versions they come from are not cleaned."""
+        with wording.of_query(select, relations):
+            for batch in reader:
+                for lease in leases:
+                    lease.touch()
+                yield batch.rename_columns(names)
+
+    return pa.RecordBatchReader.from_batches(schema, kept()), stack.close
 
 
-def _kept(reader: pa.RecordBatchReader, leases: Sequence[LeaseKeeper]) -> Iterator[pa.RecordBatch]:
-    """While rows are read, the versions they come from are not cleaned."""
-    for batch in reader:
-        for lease in leases:
-            lease.touch()
-        yield batch
+def _run_as(select: Select, values: Values) -> tuple[str, Values]:
+    """The text for the engine, and the parameters left in it: a pivot can have none."""
+    given = {name: values[name] for name in select.parameters}
+    if given and "pivot" in select.sql.casefold():
+        return inlined(select, values, literal), {}
+    return select.sql, given
 
 
 def _leases(context: Context, relations: Sequence[Bound]) -> list[LeaseKeeper]:
@@ -73,12 +89,14 @@ def run_explain(context: Context, statement: Explain, values: Values) -> Result:
     select = statement.select
     relations = Relations(context, values).bound(select.tables)
     lines = [line for relation in relations for line in _told(relation)]
-    with open_engine(context.parts) as engine:
+    verb = "EXPLAIN ANALYZE" if statement.analyze else "EXPLAIN"
+    wording = context.wording.of_statement(select.span, relations)
+    with wording, open_engine(context.parts) as engine:
         bind(engine, relations)
-        verb = "EXPLAIN ANALYZE" if statement.analyze else "EXPLAIN"
-        given = {name: values[name] for name in select.parameters}
-        for row in engine.batches(f"{verb} {select.sql}", given).read_all().to_pylist():
-            lines += str(row["explain_value"]).splitlines()
+        sql, given = _run_as(select, values)
+        for row in engine.batches(f"{verb} {sql}", given).read_all().to_pylist():
+            told = readable_name(str(row["explain_value"]), relations)
+            lines += told.splitlines()
     return Result(pa.table({"plan": pa.array(lines, pa.string())}))
 
 

@@ -12,6 +12,7 @@ from lakebed.api.sql.altering import run_alter
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.host import Host
 from lakebed.api.sql.result import Result
+from lakebed.api.sql.wording import Wording
 from lakebed.model.errors import NamespaceNotFound, SqlError, SqlParameters
 from lakebed.sql import statements as said
 from lakebed.sql.parameters import bind_parameters, parameters_of
@@ -57,7 +58,9 @@ class SqlSession:
         values = [_values(s, params, alone=len(statements) == 1) for s in statements]
         _refuse_unused(statements, params)
         self._context.options = options
-        for statement, bound in zip(statements, values, strict=True):
+        alone = len(statements) == 1
+        for number, (statement, bound) in enumerate(zip(statements, values, strict=True), 1):
+            self._context.wording = Wording(text, 0 if alone else number)
             yield self._run(statement, bound)
 
     def close(self) -> None:

@@ -1,0 +1,92 @@
+"""Errors of the engine in the user's words: names and places of the text that was given."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lakebed.api.sql.bound import Bound
+from lakebed.core.plan import Plan
+from lakebed.model.errors import LakebedError, SqlColumnUnknown
+from lakebed.sql.fragments import PLACEHOLDER
+from lakebed.sql.places import name_offset, offset_of, unplaced
+from lakebed.sql.query import Expression, Select, Span, readable
+from lakebed.sql.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The script and which of its statements is meant; 0 when there is only one."""
+
+    script: str = ""
+    statement: int = 0
+
+    @contextmanager
+    def of_query(
+        self, piece: Select | Expression, relations: Sequence[Bound] = ()
+    ) -> Iterator[None]:
+        """The engine runs the text of the piece as it is."""
+        try:
+            yield
+        except LakebedError as error:
+            if not _is_ours(error):
+                raise
+            source = self._source()
+            line, column = error.context.get("line"), error.context.get("character")
+            offset = None
+            if isinstance(line, int) and isinstance(column, int):
+                offset = offset_of(source, piece, line, column)
+            raise _reworded(error, source, offset, relations) from error
+
+    @contextmanager
+    def of_statement(self, span: Span, relations: Sequence[Bound] = ()) -> Iterator[None]:
+        """The engine runs SQL of ours around pieces of the statement: its places say nothing."""
+        try:
+            yield
+        except LakebedError as error:
+            if not _is_ours(error):
+                raise
+            source = self._source()
+            name = error.context.get("column")
+            offset = name_offset(source, span, name) if isinstance(name, str) else None
+            offset = span.start if offset is None else offset
+            raise _reworded(error, source, offset, relations) from error
+
+    def _source(self) -> Source:
+        source = Source(self.script)
+        source.statement = self.statement
+        return source
+
+
+def readable_name(name: str, relations: Sequence[Bound]) -> str:
+    if PLACEHOLDER not in name:
+        return name
+    return readable(name, tuple(r.reference for r in relations))
+
+
+def _is_ours(error: LakebedError) -> bool:
+    """Is it about the text that the engine ran?"""
+    placed = unplaced(error.message) != error.message
+    return placed or PLACEHOLDER in error.message or isinstance(error, SqlColumnUnknown)
+
+
+def _reworded(
+    error: LakebedError, source: Source, offset: int | None, relations: Sequence[Bound]
+) -> LakebedError:
+    message = readable_name(unplaced(error.message), relations)
+    hint = readable_name(error.hint, relations)
+    context = {k: v for k, v in error.context.items() if k not in ("line", "character")}
+    if isinstance(error, SqlColumnUnknown):
+        hint = _near(str(context.get("column", "")), relations) or hint
+    if offset is not None:
+        line, column = source.place(offset)
+        context |= {"line": line, "character": column}
+        message = source.shown(offset, message)
+    return type(error)(message, hint=hint, **context)
+
+
+def _near(name: str, relations: Sequence[Bound]) -> str:
+    """Of all columns that the relations have, also those that were not asked for."""
+    known = [f.name for r in relations if isinstance(r.rows, Plan) for f in r.rows.schema.fields]
+    close = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
+    return f"did you mean {', '.join(close)}?" if close else ""
