@@ -9,7 +9,7 @@ import orjson
 from lakebed.meta.dialect import Row
 from lakebed.meta.lines import get_line, line_at
 from lakebed.meta.store import Tx
-from lakebed.meta.vectors import to_vector
+from lakebed.meta.vectors import get_vectors
 from lakebed.model.files import (
     DataFile,
     LiveFile,
@@ -21,14 +21,13 @@ from lakebed.model.files import (
 from lakebed.model.history import LineRecord
 from lakebed.model.ids import MAIN_LINE, FileId, Line, SnapshotId, SpecId, TableId, Version
 from lakebed.model.types import Type
+from lakebed.model.vectors import DeletionVector
 
 _FILE = (
     "SELECT f.file_id, f.path, f.size_bytes, f.record_count, f.spec_id, f.sort_order_id,"
     " f.split_offsets, f.partition, f.stats, f.sequence_number, f.snapshot_id, f.first_row_id,"
-    " i.added_version, i.removed_version, i.vector_id, v.cardinality, v.size_bytes,"
-    " v.sequence_number, v.snapshot_id, v.delta_offset, v.puffin_offset"
+    " i.added_version, i.removed_version, i.vector_id"
     " FROM file_intervals i JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
-    " LEFT JOIN deletion_vectors v ON v.table_id = i.table_id AND v.vector_id = i.vector_id"
     " WHERE i.table_id = ? AND i.line = ?"
 )
 # Visible at a version: still live, or removed later. Asked as two questions, because each has an
@@ -132,7 +131,7 @@ def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
 def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
     """Visible at the head of main."""
     rows = tx.all(_FILE + " AND i.removed_version IS NULL" + _ORDER, (table_id, MAIN_LINE))
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def files_at(
@@ -141,7 +140,7 @@ def files_at(
     line = line_at(tx, table_id, version, line)
     rows = tx.all(_FILE + _STILL + _ORDER, (table_id, line, version))
     later = tx.all(_FILE + _LATER + _SORTED, (table_id, line, version, version))
-    own = _merged(rows, later, typing)
+    own = _live(tx, table_id, _merged(rows, later), typing)
     if line == MAIN_LINE:
         return own
     fork, touched = _fork(tx, table_id, line)
@@ -164,7 +163,7 @@ def files_in_run(
     key, run = (table_id, line), (first, last)
     rows = tx.all(_FILE + _STILL + _IN_RUN + _ORDER, (*key, version, *run))
     later = tx.all(_FILE + _LATER_IN_RUN + _SORTED, (*key, version, version, *run))
-    own = _merged(rows, later, typing)
+    own = _live(tx, table_id, _merged(rows, later), typing)
     if line == MAIN_LINE:
         return own
     fork, touched = _fork(tx, table_id, line)
@@ -195,7 +194,7 @@ def vectors_in_run(
     key, run = (table_id, line), (first, last)
     rows = tx.all(_FILE + _STILL + _VECTORS_IN_RUN, (*key, version, *run))
     rows += tx.all(_FILE + _LATER + _LATER_VECTORS_IN_RUN, (*key, version, version, *run))
-    found = [_from_row(r, typing) for r in rows]
+    found = _live(tx, table_id, rows, typing)
     if line != MAIN_LINE:
         fork, touched = _fork(tx, table_id, line)
         at, parent = fork.fork_version, fork.parent_line
@@ -218,23 +217,22 @@ def _beside(own: list[LiveFile], inherited: list[LiveFile], touched: set[int]) -
     return sorted([*own, *(f for f in inherited if f.id not in touched)], key=lambda f: f.id)
 
 
-def _merged(rows: list[Row], later: list[Row], typing: Typing) -> list[LiveFile]:
-    together = sorted([*rows, *later], key=lambda row: int(row[0])) if later else rows
-    return [_from_row(r, typing) for r in together]
+def _merged(rows: list[Row], later: list[Row]) -> list[Row]:
+    return sorted([*rows, *later], key=lambda row: int(row[0])) if later else rows
 
 
 def files_added(
     tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
 ) -> list[LiveFile]:
     rows = tx.all(_FILE + " AND i.added_version = ?" + _SORTED, (table_id, line, version))
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def files_removed(
     tx: Tx, table_id: TableId, version: Version, typing: Typing, line: Line = MAIN_LINE
 ) -> list[LiveFile]:
     rows = tx.all(_FILE + " AND i.removed_version = ?" + _SORTED, (table_id, line, version))
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def files_removed_between(
@@ -250,7 +248,7 @@ def files_removed_between(
         _FILE + " AND i.removed_version > ? AND i.removed_version <= ?" + _SORTED,
         (table_id, line, after, up_to),
     )
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def shown_until(
@@ -258,7 +256,7 @@ def shown_until(
 ) -> list[LiveFile]:
     """Visible at a version, and as they were then no longer visible at the head."""
     rows = tx.all(_FILE + _LATER + _SORTED, (table_id, line, version, version))
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def shown_since(
@@ -269,7 +267,7 @@ def shown_since(
         _FILE + " AND i.added_version > ? AND +i.removed_version IS NULL" + _SORTED,
         (table_id, line, version),
     )
-    return [_from_row(r, typing) for r in rows]
+    return _live(tx, table_id, rows, typing)
 
 
 def get_live(
@@ -282,7 +280,7 @@ def get_live(
     """Those of the named files that are visible at a line's head."""
     version = None if line == MAIN_LINE else get_line(tx, table_id, line).version
     found = (_visible(tx, table_id, file_id, line, version) for file_id in ids)
-    return [_from_row(row, typing) for row in found if row is not None]
+    return _live(tx, table_id, [row for row in found if row is not None], typing)
 
 
 def _visible(
@@ -329,7 +327,13 @@ def _to_row(table_id: TableId, live: LiveFile) -> Row:
     )
 
 
-def _from_row(row: Row, typing: Typing) -> LiveFile:
+def _live(tx: Tx, table_id: TableId, rows: Sequence[Row], typing: Typing) -> list[LiveFile]:
+    """Vectors are asked for apart: most files have none, and a join would cost each of them."""
+    found = get_vectors(tx, table_id, [row[14] for row in rows if row[14] is not None])
+    return [_from_row(row, typing, found.get(row[14])) for row in rows]
+
+
+def _from_row(row: Row, typing: Typing, vector: DeletionVector | None) -> LiveFile:
     kinds = typing.specs[row[4]]
     partition = zip(kinds, orjson.loads(row[7]), strict=True)
     file = DataFile(
@@ -350,5 +354,5 @@ def _from_row(row: Row, typing: Typing) -> LiveFile:
         sequence_number=row[9],
         snapshot_id=SnapshotId(row[10]),
         first_row_id=row[11],
-        vector=to_vector(row[14:]) if row[14] is not None else None,
+        vector=vector,
     )

@@ -45,6 +45,26 @@ def get_bitmaps(tx: Tx, table_id: TableId, ids: Sequence[VectorId]) -> dict[Vect
     return found
 
 
+_VECTOR = (
+    "SELECT vector_id, cardinality, size_bytes, sequence_number, snapshot_id, delta_offset,"
+    " puffin_offset FROM deletion_vectors WHERE table_id = ?"
+)
+_MANY = 100
+
+
+def get_vectors(
+    tx: Tx, table_id: TableId, ids: Sequence[VectorId]
+) -> dict[VectorId, DeletionVector]:
+    """Without their bitmaps. Many are read as one run of ids, of which some may be too many."""
+    if len(ids) > _MANY:
+        run = (table_id, min(ids), max(ids))
+        rows = tx.all(_VECTOR + " AND vector_id >= ? AND vector_id <= ?", run)
+    else:
+        found = (tx.one(_VECTOR + " AND vector_id = ?", (table_id, i)) for i in ids)
+        rows = [row for row in found if row is not None]
+    return {VectorId(row[0]): _vector(row) for row in rows}
+
+
 def vectors_of(
     tx: Tx, table_id: TableId, snapshot_id: SnapshotId
 ) -> list[tuple[DeletionVector, str]]:
@@ -57,10 +77,10 @@ def vectors_of(
         " WHERE v.table_id = ? AND v.snapshot_id = ? ORDER BY +v.vector_id",
         (table_id, snapshot_id),
     )
-    return [(to_vector(row), row[7]) for row in rows]
+    return [(_vector(row), row[7]) for row in rows]
 
 
-def to_vector(row: Row) -> DeletionVector:
+def _vector(row: Row) -> DeletionVector:
     return DeletionVector(
         VectorId(row[0]), row[1], row[2], row[3], SnapshotId(row[4]), row[5], row[6]
     )
