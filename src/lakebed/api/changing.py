@@ -9,7 +9,8 @@ from lakebed.api.transaction import Transaction, conflict_error
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.commit import Committed, Outcome
 from lakebed.model.counts import NO_ROWS, RowCounts
-from lakebed.model.history import Commit, TableHead
+from lakebed.model.history import MAIN, Commit, TableHead
+from lakebed.model.ids import MAIN_LINE
 
 Stage = Callable[[TransactionTable], RowCounts]
 
@@ -82,4 +83,5 @@ def unchanged(
         summary=NO_ROWS.to_summary(),
         replayed=replayed,
         changed=False,
+        branch=MAIN if head.line == MAIN_LINE else options.branch,
     )

@@ -405,3 +405,13 @@ def test_a_transaction_sees_branches_at_the_moment_of_its_first_look(
     assert sorted(seen.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
     assert seen.version == 2
     tx.rollback()
+
+
+def test_a_change_that_meets_no_row_says_which_branch_it_looked_at(table: lakebed.Table) -> None:
+    table.create_branch("b")
+    table.append(rows(4), branch="b")
+
+    nothing = table.delete("id = 99", branch="b")
+
+    assert (nothing.changed, nothing.branch, nothing.version) == (False, "b", 2)
+    assert table.delete("id = 99").branch == "main"
