@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 import lakebed
+from tests.interop.spark import spark_rows
 
 AWKWARD = ["a", "a=b", "x" * 300, "__HIVE_DEFAULT_PARTITION__", "..", "a b/ü%", "%2e%2e", None]
 
@@ -31,6 +32,8 @@ def test_readers_get_awkward_partition_values_back(
             "polars delta": pl.scan_delta(table.location).collect().to_dicts(),
             "pyiceberg": static.scan().to_arrow().to_pylist(),
             "polars iceberg": pl.scan_iceberg(static).collect().to_dicts(),
+            "spark delta": spark_rows("delta", table.location),
+            "spark iceberg": spark_rows("iceberg", table.location),
         }
 
     for reader, rows in read.items():

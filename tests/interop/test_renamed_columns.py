@@ -11,6 +11,7 @@ from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed.model.errors import InvalidSchema
+from tests.interop.spark import Format, spark_rows
 
 Row = dict[str, object]
 
@@ -32,7 +33,15 @@ def _polars_iceberg(location: str) -> list[Row]:
         return pl.scan_iceberg(StaticTable.from_metadata(location)).collect().to_dicts()
 
 
-READERS = [_deltalake, _pyiceberg, _polars_iceberg]
+def _spark_delta(location: str) -> list[Row]:
+    return spark_rows("delta", location)
+
+
+def _spark_iceberg(location: str) -> list[Row]:
+    return spark_rows("iceberg", location)
+
+
+READERS = [_deltalake, _pyiceberg, _polars_iceberg, _spark_delta, _spark_iceberg]
 
 
 @pytest.fixture
@@ -68,6 +77,21 @@ def test_readers_follow_columns_too(table: lakebed.Table, read: Callable[[str], 
     rows = sorted(read(table.location), key=lambda r: int(str(r["id"])))
 
     assert rows == WANTED
+
+
+@pytest.mark.parametrize("format_", ["delta", "iceberg"])
+def test_spark_filters_follow_columns_too(table: lakebed.Table, format_: Format) -> None:
+    """By name they would find other files, or none: Spark's own Parquet reader does."""
+
+    def ids(where: str) -> list[int]:
+        found = spark_rows(format_, table.location, columns=["id"], where=where)
+        return sorted(row["id"] for row in found)
+
+    assert ids("a = 'b1'") == ids("gone IS NULL") == [1]
+    assert ids("b = 'b2'") == ids("gone = 'text'") == [2]
+    assert spark_rows("delta", table.location, version=1) == [
+        {"id": 1, "a": "a1", "b": "b1", "gone": 1}
+    ]
 
 
 def test_columns_that_a_table_is_built_on_stay(tmp_path: Path) -> None:
