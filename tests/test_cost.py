@@ -92,7 +92,10 @@ def test_a_commit_costs_the_same_after_two_thousand(tmp_path: Path, counts: Coun
         counts.mark()
 
     assert table.row_count == 2000
-    _within(counts.mean(300, 400), counts.mean(1900, 2000))
+    # Up to a thousand files checkpoints come every ten commits and grow; then they come rarer.
+    first, early, late = counts.mean(300, 400), counts.mean(1000, 1100), counts.mean(1900, 2000)
+    _within(early, late)
+    assert all(late[name] <= 1.5 * first[name] for name in first), f"{first} then {late}"
     assert lake.check().clean
     lake.close()
 

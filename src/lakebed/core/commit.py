@@ -284,7 +284,7 @@ def _clash(
         specs={s.id: s for s in tables.list_specs(tx, head.id)},
         serializable=proposal.isolation == "serializable",
         deleted={i: positions for i, (_, positions) in losing_files(tx, ours, head).items()},
-        passed=tables.get_state(tx, head.id, first.state_id).constraints,
+        base=tables.get_state(tx, head.id, first.state_id),
     )
 
 

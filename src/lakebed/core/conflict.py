@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakebed.core.prune import might_match
+from lakebed.core.state import upgrades
 from lakebed.model.changes import (
     AppendFiles,
+    Change,
     DeleteRows,
     RemoveFiles,
     SetComment,
@@ -57,12 +59,12 @@ def find_clash(
     specs: dict[int, PartitionSpec],
     serializable: bool,
     deleted: Mapping[FileId, Positions],
-    passed: Mapping[str, str] | None = None,
+    base: TableState | None = None,
 ) -> Clash | None:
     """The first commit ours cannot follow; None when ours may be rebased onto the head.
 
-    `deleted` are the rows gone by now of the files that lose rows to ours; `passed` the constraints
-    that were in force at our base.
+    `deleted` are the rows gone by now of the files that lose rows to ours; `base` is the state that
+    ours was made on.
     """
     removes = frozenset(i for c in ours.changes if isinstance(c, RemoveFiles) for i in c.file_ids)
     losing = {
@@ -75,9 +77,11 @@ def find_clash(
         changed = [theirs.version for theirs in since if theirs.metadata_changed]
         newest = max(changed, default=ours.base or Version(0))
         return Clash(newest, "the schema changed and the new files do not fit it")
-    if passed is not None and not _were_checked(ours, passed, state):
-        newest = max((t.version for t in since if t.metadata_changed), default=Version(0))
+    newest = max((t.version for t in since if t.metadata_changed), default=Version(0))
+    if base is not None and not _were_checked(ours, base.constraints, state):
         return Clash(newest, "it added a constraint that the new rows have not passed")
+    if looking and upgrades(base, state) and any(_writes(c) for c in ours.changes):
+        return Clash(newest, "rows have ids since then, which the rewritten ones would lose")
     for theirs in since:
         if ours.sees_all_rows and theirs.added:
             return Clash(theirs.version, "it added rows that this change has not looked at")
@@ -105,8 +109,12 @@ def _still_fits(ours: TableChanges, schemas: dict[SchemaId, Schema], current: Sc
     )
 
 
+def _writes(change: Change) -> bool:
+    return isinstance(change, AppendFiles) and bool(change.files)
+
+
 def _were_checked(ours: TableChanges, passed: Mapping[str, str], state: TableState) -> bool:
-    writes = any(isinstance(c, AppendFiles) and c.files for c in ours.changes)
+    writes = any(_writes(change) for change in ours.changes)
     return not writes or state.constraints.items() <= passed.items()
 
 
