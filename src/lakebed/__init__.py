@@ -21,6 +21,7 @@ from lakebed.model.errors import (
     TableExists,
     TableNotFound,
 )
+from lakebed.model.version import VERSION
 
 if TYPE_CHECKING:
     from lakebed.api.lake import Lake
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lakebed.api.transaction import PublishWarning, Transaction
     from lakebed.model.history import Commit
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "AlreadyExists",

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import orjson
 
@@ -26,6 +24,7 @@ from lakebed.model.history import CommitRecord, TableHead, TableState
 from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, Type, is_scalar
+from lakebed.model.version import VERSION
 
 # Delta's words for our operations; others are shown in capitals.
 _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
@@ -232,7 +231,7 @@ def commit_info(view: VersionView) -> CommitInfo:
         operation=operation,
         parameters=parameters,
         blind_append=commit.blind_append and bool(view.added),
-        engine=f"lakebed/{_own_version()}",
+        engine=f"lakebed/{VERSION}",
         author=commit.author,
         message=commit.message,
     )
@@ -273,11 +272,3 @@ def _alteration(before: TableState, after: TableState) -> str:
 
 def _names(schema: Schema) -> dict[FieldId, str]:
     return {f.id: f.name for f in schema.walk()}
-
-
-@cache
-def _own_version() -> str:
-    try:
-        return version("lakebed")
-    except PackageNotFoundError:  # run from a source tree
-        return "unknown"
