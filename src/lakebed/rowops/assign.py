@@ -1,16 +1,20 @@
 """SET a = …, b.c = …: the columns of a changed or new row as expressions of the SQL engine."""
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from lakebed.model.errors import InvalidExpression, InvalidInput
+from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, is_scalar, walk
 from lakebed.rowops.literal import text_literal
 from lakebed.rowops.workbench import Expression, Workbench, quoted
+
+_ZONED = (Primitive("timestamp"), Primitive("timestamptz_ns"))
+_NAIVE = re.compile(r"'\s*\d{4,}-\d\d?-\d\d?(?:[ T][\d:.]*)?\s*'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,12 @@ def _member(struct: Callable[[], str], name: str) -> str:
 def _typed(column: Field, given: Expression, before: Callable[[], str]) -> str:
     """A literal that has no type of its own takes the column's: 'text' for a date, NULL."""
     is_text = column.type == Primitive("string") or not is_scalar(column.type)
+    if given.is_text_literal and column.type in _ZONED and _NAIVE.search(given.sql):
+        raise SchemaMismatch(
+            f"column {column.name!r}: {given.sql.strip('()').strip()} has no time zone",
+            hint="say which zone is meant: add Z or an offset to the text, or CAST it",
+            column=column.name,
+        )
     if given.is_null or (given.is_text_literal and not is_text):
         return f"CASE WHEN FALSE THEN {before()} ELSE {given.sql} END"
     return given.sql

@@ -7,7 +7,7 @@ from lakebed.sql.syntax import Syntax
 
 _WHOLE = (exp.Pivot, exp.PositionalColumn, exp.Summarize, exp.Describe)
 # Words that can be no column's name unless they are quoted.
-_RESERVED = frozenset(
+RESERVED = frozenset(
     [
         "all",
         "and",
@@ -101,7 +101,7 @@ def _names(syntax: Syntax, tables: list[Found]) -> list[tuple[int, str]]:
         start = token.start - syntax.shift
         if token.kind not in ("word", "quoted") or (following and following.text == "("):
             continue
-        if token.kind == "word" and token.name.lower() in _RESERVED:
+        if token.kind == "word" and token.name.lower() in RESERVED:
             continue
         if not any(table.start <= start < table.end for table in tables):
             names.append((start, token.name.casefold()))

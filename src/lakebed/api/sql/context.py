@@ -11,11 +11,12 @@ from lakebed.api.sql.wording import Wording
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction
 from lakebed.api.txtable import TransactionTable
-from lakebed.model.errors import SqlUnsupported, TableNotFound
+from lakebed.model.errors import InvalidName, SqlUnsupported, TableNotFound
 from lakebed.model.names import TableName
 from lakebed.sql.statements import Target
 
 Values = Mapping[str, object]
+_WRITTEN = "write to the tables that it reads"
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class Context:
 
     def full(self, name: TableName) -> TableName:
         """The name with the namespace in use, when it has none of its own."""
+        if any("." in part for part in (*name.namespace, name.name)):
+            raise InvalidName(f"{name}: a quoted name holds a dot", hint="quote each part alone")
         if name.namespace:
             return name
         if not self.namespace:
@@ -43,14 +46,22 @@ class Context:
     def text(self, name: TableName) -> str:
         return str(self.full(name))
 
+    def refuse_view(self, name: TableName, hint: str) -> None:
+        """A view stands where only a table can."""
+        full = self.full(name)
+        if self.parts.views.find(full) is not None:
+            raise SqlUnsupported(f"{full} is a view, not a table", hint=hint, view=str(full))
+
     def staged(self, target: Target) -> TransactionTable:
         """The table of a statement in the open transaction."""
         assert self.transaction is not None
+        self.refuse_view(target.name, _WRITTEN)
         name = self.text(target.name)
         return self.transaction.table(f"{name}@{target.branch}" if target.branch else name)
 
     def table(self, target: Target) -> tuple[Table, CommitOptions]:
         """The table of a statement that commits by itself, and how."""
+        self.refuse_view(target.name, _WRITTEN)
         options = self.options
         if target.branch is not None:
             options = CommitOptions(**{**options, "branch": target.branch})

@@ -1,5 +1,6 @@
 """CREATE, DROP and COMMENT for tables, namespaces and views."""
 
+from collections import Counter
 from contextlib import ExitStack
 
 import pyarrow as pa
@@ -8,12 +9,19 @@ from lakebed.api.creating import TableOptions
 from lakebed.api.defaults import to_default
 from lakebed.api.sql.constants import constant
 from lakebed.api.sql.context import Context, Values
+from lakebed.api.sql.relations import Relations
 from lakebed.api.sql.replacing import replace_table
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.select import rows_of
 from lakebed.api.transaction import Transaction
 from lakebed.engines.arrow.types import fields_from_arrow
-from lakebed.model.errors import NamespaceNotFound, SqlUnsupported, TableExists
+from lakebed.model.errors import (
+    InvalidInput,
+    NamespaceExists,
+    NamespaceNotFound,
+    SqlUnsupported,
+    TableExists,
+)
 from lakebed.model.ids import FieldId
 from lakebed.model.names import TableName
 from lakebed.model.types import Field
@@ -144,6 +152,7 @@ def run_drop_table(context: Context, statement: DropTable) -> Result:
     name = context.text(statement.name)
     if statement.if_exists and not context.lake.has_table(name):
         return done(f"there is no table {name}")
+    context.refuse_view(statement.name, "DROP VIEW drops it")
     context.lake.drop_table(name, purge=statement.purge)
     return done(f"table {name} dropped")
 
@@ -151,6 +160,14 @@ def run_drop_table(context: Context, statement: DropTable) -> Result:
 def run_create_namespace(context: Context, statement: CreateNamespace) -> Result:
     context.outside("CREATE SCHEMA")
     name = ".".join(statement.namespace)
+    if name in context.lake.namespaces():
+        if statement.if_not_exists:
+            return done(f"namespace {name} exists already")
+        raise NamespaceExists(
+            f"namespace {name} exists already",
+            hint="use CREATE SCHEMA IF NOT EXISTS",
+            namespace=name,
+        )
     properties = dict(statement.properties)
     context.lake.create_namespace(name, properties, exist_ok=statement.if_not_exists)
     return done(f"namespace {name} created")
@@ -201,10 +218,33 @@ def run_create_view(context: Context, statement: CreateView) -> Result:
         statement.comment,
         dict(statement.properties),
     )
-    _, opened = rows_of(context, statement.select, {})  # what cannot run is no view
-    opened.close()
+    _check_view(context, view, statement)
     context.lake.create_view(view, replace=statement.or_replace)
     return done(f"view {name} created")
+
+
+def _check_view(context: Context, view: View, statement: CreateView) -> None:
+    """What cannot run, or would read itself, is no view."""
+    select = statement.select
+    read = Relations(context, {}).bound(select.tables)
+    if any(isinstance(each.rows, str) and each.reference.name == view.name for each in read):
+        raise InvalidInput(
+            f"view {view.name} would read itself", hint="read the tables, or other views"
+        )
+    rows, opened = rows_of(context, select, {})
+    opened.close()
+    names = [name for name, _ in view.columns] or rows.schema.names
+    if len(names) != len(rows.schema.names):
+        raise InvalidInput(
+            f"view {view.name} names {len(names)} columns, its query has"
+            f" {len(rows.schema.names)}: {', '.join(rows.schema.names)}",
+            hint="name all of them, or none",
+        )
+    twice = [n for n, count in Counter(n.casefold() for n in names).items() if count > 1]
+    if twice:
+        raise InvalidInput(
+            f"view {view.name} has two columns {twice[0]!r}", hint="rename one: SELECT a AS b"
+        )
 
 
 def run_drop_view(context: Context, statement: DropView) -> Result:

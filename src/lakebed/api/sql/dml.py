@@ -6,7 +6,8 @@ from typing import TypedDict
 import pyarrow as pa
 
 from lakebed.api.merge import Clauses
-from lakebed.api.sql.assigning import fitted_rows
+from lakebed.api.sql.assigning import fitted_rows, known_field
+from lakebed.api.sql.constants import constant
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.relations import Relations, bind
 from lakebed.api.sql.result import Result
@@ -15,7 +16,7 @@ from lakebed.api.txtable import TransactionTable
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.binding import bind as bind_predicate
 from lakebed.model.counts import RowCounts
-from lakebed.model.errors import InvalidExpression, SqlUnsupported
+from lakebed.model.errors import InvalidExpression, SchemaMismatch, SqlUnsupported
 from lakebed.model.expressions import columns
 from lakebed.model.history import Commit
 from lakebed.model.schema import Schema
@@ -46,20 +47,26 @@ _WHEN = {
 
 
 def run_insert(context: Context, statement: Insert, values: Values) -> Result:
+    fixed = {
+        p.column: constant(context.parts, p.value, values)
+        for p in statement.partition
+        if p.value is not None
+    }
+    room = _overwriting(statement, fixed, values)
     rows, stack = rows_of(context, statement.source, values)
-    with stack:
+    with stack, context.wording.of_statement(statement.span):
         if context.transaction is not None:
             table = context.staged(statement.target)
-            fitted = fitted_rows(rows, table.schema, statement)
+            fitted = fitted_rows(rows, table.schema, statement, fixed)
             if statement.overwrite:
-                table.overwrite(fitted, **_overwriting(statement, values))
+                table.overwrite(fitted, **room)
             else:
                 table.append(fitted)
             return told("insert", None)
         stored, options = context.table(statement.target)
-        fitted = fitted_rows(rows, stored.schema, statement)
+        fitted = fitted_rows(rows, stored.schema, statement, fixed)
         if statement.overwrite:
-            commit = stored.overwrite(fitted, **_overwriting(statement, values), **options)
+            commit = stored.overwrite(fitted, **room, **options)
         else:
             commit = stored.append(fitted, **options)
     return committed(commit)
@@ -72,16 +79,18 @@ class _Room(TypedDict, total=False):
     partitions: bool
 
 
-def _overwriting(statement: Insert, values: Values) -> _Room:
+def _overwriting(statement: Insert, fixed: Mapping[str, object], values: Values) -> _Room:
     """Which rows make room: named partitions, those of a condition, or all."""
     if statement.replace_where is not None:
         return {"where": _text(statement.replace_where, values)}
-    fixed = [p for p in statement.partition if p.value is not None]
     if len(fixed) < len(statement.partition):
         return {"partitions": True}
     if not fixed:
         return {}
-    told = [f"{quoted(p.column)} = {_text(p.value, values)}" for p in fixed if p.value is not None]
+    told = [
+        f"{quoted(name)} {'IS NULL' if value is None else '= ' + literal(value)}"
+        for name, value in fixed.items()
+    ]
     return {"where": " AND ".join(told)}
 
 
@@ -96,7 +105,7 @@ def run_delete(context: Context, statement: Delete, values: Values) -> Result:
         condition = _condition(where, statement.target, table.schema, values)
         return table.rows(prepare, statement.target.alias).delete(condition)
 
-    return _change(context, statement, "delete", stage, (where, tables, values))
+    return _change(context, statement, "delete", stage, (where, tables, values), tables)
 
 
 def run_update(context: Context, statement: Update, values: Values) -> Result:
@@ -112,7 +121,7 @@ def run_update(context: Context, statement: Update, values: Values) -> Result:
         return table.rows(prepare, statement.target.alias).update(assigned, condition)
 
     request = (where, [(a.path, a.value and a.value.sql) for a in statement.assignments], values)
-    return _change(context, statement, "update", stage, request)
+    return _change(context, statement, "update", stage, request, tables)
 
 
 def _update_from(context: Context, statement: Update, source: Expression, values: Values) -> Result:
@@ -145,7 +154,7 @@ def run_merge(context: Context, statement: Merge, values: Values) -> Result:
     names = {"target_alias": statement.target.alias, "source_alias": statement.source_alias}
     on = _text(statement.on, values)
     rows, stack = rows_of(context, statement.source, values)
-    with stack:
+    with stack, context.wording.of_statement(statement.span):
         if context.transaction is not None:
             table = context.staged(statement.target)
             clauses = _clauses(statement.clauses, table.schema, values)
@@ -179,15 +188,19 @@ def _clause_values(clause: MergeClause, schema: Schema, values: Values) -> Mappi
         return _assigned(clause.assignments, schema, values)
     names = clause.columns or tuple((f.name,) for f in schema.fields)
     if len(names) != len(clause.values):
-        raise SqlUnsupported(
+        raise SchemaMismatch(
             f"INSERT has {len(clause.values)} values for {len(names)} columns",
             hint="give one value for each column",
         )
+    for path in names:
+        known_field(schema, path)
     given = zip(names, clause.values, strict=True)
     return {".".join(path): _text(value, values) for path, value in given if value is not None}
 
 
 def _assigned(given: Sequence[Assignment], schema: Schema, values: Values) -> dict[str, str]:
+    for assignment in given:
+        known_field(schema, assignment.path)
     return {
         ".".join(a.path): _default(schema, a) if a.value is None else _text(a.value, values)
         for a in given
@@ -231,10 +244,8 @@ def _text(expression: Expression, values: Values) -> str:
 
 def _prepare(
     context: Context, values: Values, tables: Sequence[Reference], own: TransactionTable
-) -> Prepare | None:
+) -> Prepare:
     """What makes the tables of subqueries known to the engine, the written one as it is seen."""
-    if not tables:
-        return None
     relations = Relations(context, values, {own.name: own}).bound(tables)
     return lambda engine: bind(engine, relations)
 
@@ -245,11 +256,13 @@ def _change(
     operation: str,
     stage: Callable[[TransactionTable], RowCounts],
     request: tuple[object, ...],
+    tables: Sequence[Reference] = (),
 ) -> Result:
-    if context.transaction is not None:
-        return told(operation, stage(context.staged(statement.target)))
-    table, options = context.table(statement.target)
-    return committed(table.change(operation, options, stage, request))
+    with context.wording.of_statement(statement.span, tables):
+        if context.transaction is not None:
+            return told(operation, stage(context.staged(statement.target)))
+        table, options = context.table(statement.target)
+        return committed(table.change(operation, options, stage, request))
 
 
 def told(operation: str, counts: RowCounts | None) -> Result:

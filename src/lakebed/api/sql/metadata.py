@@ -41,6 +41,11 @@ def metadata_rows(
 
 def _changes(table: Table, arguments: Sequence[object]) -> pa.Table:
     """`orders$changes(from, to)`: versions, the second one left out for the newest."""
+    if len(arguments) > 2 or not all(type(a) is int for a in arguments):
+        raise SqlUnsupported(
+            "$changes takes the version to begin after, and the last one",
+            hint="write numbers: orders$changes(2, 5)",
+        )
     numbers = [int(str(a)) for a in arguments]
     first = numbers[0] if numbers else 0
     last = numbers[1] if len(numbers) > 1 else None

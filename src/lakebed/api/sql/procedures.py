@@ -21,6 +21,7 @@ class Procedure:
     """`arguments` in the order in which they may be given without names."""
 
     arguments: tuple[str, ...]
+    required: int  # so many of them must be given
     run: Callable[[Context, Given], Result]
 
 
@@ -47,6 +48,12 @@ def run_call(context: Context, statement: Call, values: Values) -> Result:
             hint=f"it takes: {', '.join(procedure.arguments)}",
         )
     context.outside(f"CALL {name}")
+    missing = [a for a in procedure.arguments[: procedure.required] if given.get(a) is None]
+    if missing:
+        raise SqlError(
+            f"{name} needs {' and '.join(missing)}",
+            hint=f"CALL {name}({', '.join(f'{a} => …' for a in procedure.arguments)})",
+        )
     return procedure.run(context, {key: _value(v, values) for key, v in given.items()})
 
 
@@ -55,9 +62,9 @@ def _value(value: Value, values: Values) -> object:
 
 
 def _table_name(context: Context, given: Given) -> str:
-    name = given.get("table")
+    name = given["table"]
     if not isinstance(name, str):
-        raise SqlError("the table is missing", hint="CALL restore('ns.table', 3)")
+        raise SqlError(f"{name!r} is no table", hint="write its name in quotes: 'ns.table'")
     *namespace, last = name.split(".")
     return context.text(TableName(tuple(namespace), last))
 
@@ -65,9 +72,11 @@ def _table_name(context: Context, given: Given) -> str:
 def _restore(context: Context, given: Given) -> Result:
     table = context.lake.table(_table_name(context, given))
     version, moment, ref = (given.get(name) for name in ("version", "timestamp", "ref"))
+    if isinstance(version, str) and ref is None:
+        version, ref = None, version  # as VERSION AS OF 'tag'
     return committed(
         table.restore(
-            version=None if version is None else int(str(version)),
+            version=_version(version),
             timestamp=None if moment is None else str(moment),
             ref=None if ref is None else str(ref),
             **context.options,
@@ -75,19 +84,27 @@ def _restore(context: Context, given: Given) -> Result:
     )
 
 
+def _version(given: object) -> int | None:
+    if given is not None and type(given) is not int:
+        raise SqlError(
+            f"{given!r} is no version", hint="write a number, timestamp => '…' or ref => '…'"
+        )
+    return given
+
+
 def _fast_forward(context: Context, given: Given) -> Result:
     table = context.lake.table(_table_name(context, given))
-    return committed(table.fast_forward("main", to=str(given.get("branch")), **context.options))
+    return committed(table.fast_forward("main", to=str(given["branch"]), **context.options))
 
 
 def _publish(context: Context, given: Given) -> Result:
-    name = _table_name(context, given) if "table" in given else None
+    name = _table_name(context, given) if given.get("table") is not None else None
     status = context.lake.publish(name)
     return Result(pa.table({"waiting": pa.array([len(status.lags)], pa.int64())}))
 
 
 PROCEDURES = {
-    "restore": Procedure(("table", "version", "timestamp", "ref"), _restore),
-    "fast_forward": Procedure(("table", "branch"), _fast_forward),
-    "publish": Procedure(("table",), _publish),
+    "restore": Procedure(("table", "version", "timestamp", "ref"), 1, _restore),
+    "fast_forward": Procedure(("table", "branch"), 2, _fast_forward),
+    "publish": Procedure(("table",), 0, _publish),
 }

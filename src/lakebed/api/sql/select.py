@@ -54,7 +54,8 @@ def stream(
     except BaseException:
         stack.close()
         raise
-    names = [readable_name(name, relations) for name in reader.schema.names]
+    tables = [relation.reference for relation in relations]
+    names = [readable_name(name, tables) for name in reader.schema.names]
     schema = pa.schema([f.with_name(n) for f, n in zip(reader.schema, names, strict=True)])
 
     def kept() -> Iterator[pa.RecordBatch]:
@@ -90,12 +91,13 @@ def run_explain(context: Context, statement: Explain, values: Values) -> Result:
     relations = Relations(context, values).bound(select.tables)
     lines = [line for relation in relations for line in _told(relation)]
     verb = "EXPLAIN ANALYZE" if statement.analyze else "EXPLAIN"
-    wording = context.wording.of_statement(select.span, relations)
+    tables = [relation.reference for relation in relations]
+    wording = context.wording.of_statement(select.span, tables)
     with wording, open_engine(context.parts) as engine:
         bind(engine, relations)
         sql, given = _run_as(select, values)
         for row in engine.batches(f"{verb} {sql}", given).read_all().to_pylist():
-            told = readable_name(str(row["explain_value"]), relations)
+            told = readable_name(str(row["explain_value"]), tables)
             lines += told.splitlines()
     return Result(pa.table({"plan": pa.array(lines, pa.string())}))
 

@@ -6,11 +6,23 @@ import pyarrow as pa
 
 from lakebed.api.sql.context import Context
 from lakebed.api.sql.result import Result
-from lakebed.api.sql.text import create_text
+from lakebed.api.sql.select import rows_of
+from lakebed.api.sql.text import create_text, view_text
+from lakebed.engines.arrow.types import fields_from_arrow
 from lakebed.model.errors import InvalidInput
+from lakebed.sql.query import Reference, Select
 from lakebed.sql.statements import Describe, DescribeNamespace, Show, ShowCreate, ShowProperties
 
 _TEXT = pa.string()
+_COLUMNS = pa.schema(
+    [
+        ("column", _TEXT),
+        ("type", _TEXT),
+        ("nullable", pa.bool_()),
+        ("key", pa.bool_()),
+        ("comment", _TEXT),
+    ]
+)
 
 
 def run_show(context: Context, statement: Show) -> Result:
@@ -39,10 +51,7 @@ def _is_like(name: str, pattern: str) -> bool:
 def run_show_create(context: Context, statement: ShowCreate) -> Result:
     name = context.full(statement.name)
     view = context.parts.views.find(name)
-    if view is not None:
-        text = f"CREATE VIEW {name} AS\n{view.sql}"
-    else:
-        text = create_text(context.lake.table(str(name)))
+    text = view_text(view) if view is not None else create_text(context.lake.table(str(name)))
     return Result(pa.table({"statement": pa.array([text], _TEXT)}))
 
 
@@ -53,6 +62,8 @@ def run_show_properties(context: Context, statement: ShowProperties) -> Result:
 
 
 def run_describe(context: Context, statement: Describe) -> Result:
+    if context.parts.views.find(context.full(statement.name)) is not None:
+        return _describe_view(context, statement)
     table = context.lake.table(context.text(statement.name))
     fields = list(table.schema.fields)
     if statement.path:
@@ -74,18 +85,29 @@ def run_describe(context: Context, statement: Describe) -> Result:
         }
         for f in fields
     ]
-    shape = pa.schema(
-        [
-            ("column", _TEXT),
-            ("type", _TEXT),
-            ("nullable", pa.bool_()),
-            ("key", pa.bool_()),
-            ("comment", _TEXT),
-        ]
-    )
     if statement.extended:
         rows += [_about(name, text) for name, text in _facts(context, statement)]
-    return Result(pa.Table.from_pylist(rows, schema=shape))
+    return Result(pa.Table.from_pylist(rows, schema=_COLUMNS))
+
+
+def _describe_view(context: Context, statement: Describe) -> Result:
+    """Its columns are those its query has now."""
+    view = context.parts.views.find(context.full(statement.name))
+    assert view is not None
+    reference = Reference("__lakebed_1", view.name, statement.span)
+    select = Select('SELECT * FROM "__lakebed_1"', statement.span, (reference,))
+    reader, opened = rows_of(context, select, {})
+    opened.close()
+    comments = dict(view.columns)
+    rows: list[dict[str, object]] = [
+        {"column": f.name, "type": str(f.type), "nullable": True, "comment": comments.get(f.name)}
+        for f in fields_from_arrow(reader.schema)
+        if statement.path in ((), (f.name,))
+    ]
+    if statement.extended:
+        rows.append(_about("view", view.sql))
+        rows += [_about("comment", view.comment)] if view.comment else []
+    return Result(pa.Table.from_pylist(rows, schema=_COLUMNS))
 
 
 def _about(name: str, text: str) -> dict[str, object]:

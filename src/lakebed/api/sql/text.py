@@ -1,8 +1,16 @@
-"""A table as the statement that would create it."""
+"""Tables and views as the statements that would create them."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
 
 from lakebed.api.table import Table
+from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.partitioning import partition_terms, sort_terms
 from lakebed.model.types import Field
+from lakebed.model.views import View
+from lakebed.rowops.literal import literal
+from lakebed.sql.columns import RESERVED
 
 
 def create_text(table: Table) -> str:
@@ -15,7 +23,8 @@ def create_text(table: Table) -> str:
         f"CONSTRAINT {_quoted(name)} CHECK ({text})" for name, text in table.constraints.items()
     ]
     body = ",\n".join(f"  {line}" for line in lines)
-    text = f"CREATE TABLE {table.name} (\n{body}\n)"
+    name = ".".join(map(_quoted, table.name.split(".")))
+    text = f"CREATE TABLE {name} (\n{body}\n)"
     partitions = partition_terms(table.partitioning, schema)
     if partitions:
         text += f"\nPARTITIONED BY ({', '.join(partitions)})"
@@ -25,19 +34,41 @@ def create_text(table: Table) -> str:
     if table.comment is not None:
         text += f"\nCOMMENT {_literal(table.comment)}"
     if table.properties:
-        pairs = [f"{_literal(k)} = {_literal(v)}" for k, v in sorted(table.properties.items())]
-        text += f"\nTBLPROPERTIES ({', '.join(pairs)})"
+        text += f"\nTBLPROPERTIES ({_pairs(table.properties)})"
     return text
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_literal(k)} = {_literal(v)}" for k, v in sorted(properties.items()))
 
 
 def _column(field: Field) -> str:
     required = " NOT NULL" if field.required else ""
+    if field.write_default is not None:
+        value = pa.scalar(field.write_default, arrow_type(field.type)).as_py()
+        required += f" DEFAULT {literal(value)}"
     comment = f" COMMENT {_literal(field.doc)}" if field.doc else ""
     return f"{_quoted(field.name)} {field.type}{required}{comment}"
 
 
+def view_text(view: View) -> str:
+    text = f"CREATE VIEW {'.'.join(map(_quoted, str(view.name).split('.')))}"
+    if view.columns:
+        listed = [
+            _quoted(name) + (f" COMMENT {_literal(comment)}" if comment else "")
+            for name, comment in view.columns
+        ]
+        text += f" ({', '.join(listed)})"
+    if view.comment is not None:
+        text += f"\nCOMMENT {_literal(view.comment)}"
+    if view.properties:
+        text += f"\nTBLPROPERTIES ({_pairs(view.properties)})"
+    return f"{text} AS\n{view.sql}"
+
+
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+    plain = name.isidentifier() and name.lower() not in RESERVED
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _literal(text: str) -> str:

@@ -10,7 +10,7 @@ from lakebed.core.plan import Plan
 from lakebed.model.errors import LakebedError, SqlColumnUnknown
 from lakebed.sql.fragments import PLACEHOLDER
 from lakebed.sql.places import name_offset, offset_of, unplaced
-from lakebed.sql.query import Expression, Select, Span, readable
+from lakebed.sql.query import Expression, Reference, Select, Span, readable
 from lakebed.sql.source import Source
 
 
@@ -36,10 +36,11 @@ class Wording:
             offset = None
             if isinstance(line, int) and isinstance(column, int):
                 offset = offset_of(source, piece, line, column)
-            raise _reworded(error, source, offset, relations) from error
+            tables = [r.reference for r in relations]
+            raise _reworded(error, source, offset, tables, _near(error, relations)) from error
 
     @contextmanager
-    def of_statement(self, span: Span, relations: Sequence[Bound] = ()) -> Iterator[None]:
+    def of_statement(self, span: Span, tables: Sequence[Reference] = ()) -> Iterator[None]:
         """The engine runs SQL of ours around pieces of the statement: its places say nothing."""
         try:
             yield
@@ -50,7 +51,7 @@ class Wording:
             name = error.context.get("column")
             offset = name_offset(source, span, name) if isinstance(name, str) else None
             offset = span.start if offset is None else offset
-            raise _reworded(error, source, offset, relations) from error
+            raise _reworded(error, source, offset, tables, "") from error
 
     def _source(self) -> Source:
         source = Source(self.script)
@@ -58,26 +59,24 @@ class Wording:
         return source
 
 
-def readable_name(name: str, relations: Sequence[Bound]) -> str:
-    if PLACEHOLDER not in name:
-        return name
-    return readable(name, tuple(r.reference for r in relations))
+def readable_name(name: str, tables: Sequence[Reference]) -> str:
+    return readable(name, tuple(tables)) if PLACEHOLDER in name else name
 
 
 def _is_ours(error: LakebedError) -> bool:
-    """Is it about the text that the engine ran?"""
+    """Is it about the text that the engine ran, and not reworded yet?"""
+    if type(error.__cause__) is type(error):
+        return False
     placed = unplaced(error.message) != error.message
     return placed or PLACEHOLDER in error.message or isinstance(error, SqlColumnUnknown)
 
 
 def _reworded(
-    error: LakebedError, source: Source, offset: int | None, relations: Sequence[Bound]
+    error: LakebedError, source: Source, offset: int | None, tables: Sequence[Reference], near: str
 ) -> LakebedError:
-    message = readable_name(unplaced(error.message), relations)
-    hint = readable_name(error.hint, relations)
+    message = readable_name(unplaced(error.message), tables)
+    hint = near or readable_name(error.hint, tables)
     context = {k: v for k, v in error.context.items() if k not in ("line", "character")}
-    if isinstance(error, SqlColumnUnknown):
-        hint = _near(str(context.get("column", "")), relations) or hint
     if offset is not None:
         line, column = source.place(offset)
         context |= {"line": line, "character": column}
@@ -85,8 +84,11 @@ def _reworded(
     return type(error)(message, hint=hint, **context)
 
 
-def _near(name: str, relations: Sequence[Bound]) -> str:
+def _near(error: LakebedError, relations: Sequence[Bound]) -> str:
     """Of all columns that the relations have, also those that were not asked for."""
+    if not isinstance(error, SqlColumnUnknown):
+        return ""
+    name = str(error.context.get("column", ""))
     known = [f.name for r in relations if isinstance(r.rows, Plan) for f in r.rows.schema.fields]
     close = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"did you mean {', '.join(close)}?" if close else ""
