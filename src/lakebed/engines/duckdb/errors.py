@@ -1,5 +1,6 @@
 """DuckDB's errors as ours: by the words they begin with, since a stream gives the text alone."""
 
+import difflib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,13 @@ from lakebed.model.errors import (
     DivisionByZero,
     Forbidden,
     LakebedError,
+    ObjectMissing,
     QueryError,
     QueryInterrupted,
     QueryOutOfMemory,
     SqlColumnUnknown,
     SqlError,
+    SqlNameAmbiguous,
     SqlNameUnknown,
     SqlParameters,
     SqlTypeMismatch,
@@ -31,7 +34,7 @@ from lakebed.model.errors import (
 _Kind = tuple[type[LakebedError], str]
 _KINDS: dict[str, _Kind] = {
     "Parser Error": (SqlError, "correct the text at the place shown"),
-    "Binder Error": (SqlTypeMismatch, "cast the operands to types that fit"),
+    "Binder Error": (SqlError, "correct the query"),
     "Catalog Error": (SqlNameUnknown, "check the name"),
     "Conversion Error": (ConversionFailed, "TRY_CAST gives NULL for values that do not fit"),
     "Out of Range Error": (ValueOutOfRange, "cast to a wider type before"),
@@ -44,17 +47,29 @@ _KINDS: dict[str, _Kind] = {
     "Not implemented Error": (SqlUnsupported, "write it in another way"),
     "IO Error": (StorageError, "check the disk or mount that holds the warehouse"),
 }
+_MISSING = "`lakebed check` names every file a table has lost; an older version may be whole"
 _PATTERNS: tuple[tuple[str, type[LakebedError], str], ...] = (
+    (r"^Ambiguous reference", SqlNameAmbiguous, "say of which relation it is: relation.column"),
+    (
+        r"^No function matches|^Could not choose|^Cannot (compare|combine|mix|cast)|explicit cast",
+        SqlTypeMismatch,
+        "cast the operands to types that fit",
+    ),
     (r"Division by zero", DivisionByZero, "divide by nullif(x, 0) to get NULL"),
-    (r"Values were not provided|parameter|Parameter", SqlParameters, "give a value for each"),
-    (r"No magic bytes|too small to be a Parquet|Corrupt|corrupt", DataCorrupt, "`lakebed check`"),
+    (r"Values were not provided|Parameter argument", SqlParameters, "give a value for each"),
+    (r"No magic bytes|too small to be a Parquet|[Cc]orrupt", DataCorrupt, "run `lakebed check`"),
+    (r"No files found that match|Cannot open file .*No such file", ObjectMissing, _MISSING),
     (r"No space left", StorageFull, "make room on the disk that query.spill-folder is on"),
     (r"disabled (?:by|through) configuration", Forbidden, _KINDS["Permission Error"][1]),
     (r"configuration has been locked", Forbidden, "settings of a query are those of the lake"),
 )
-_COLUMN = re.compile(r'column "([^"]+)" (?:not found|that exists)|"([^"]+)" does not have a column')
-_CANDIDATES = re.compile(r"Candidate bindings: (.+)|Did you mean (\"[^\"]+\")")
-_PLACE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^", re.DOTALL)
+_COLUMN = re.compile(
+    r'column "([^"]+)" (?:not found|that exists)|have a column named "([^"]+)"|key "([^"]+)" in'
+)
+_CANDIDATES = re.compile(r"(?:Candidate (?:bindings|Entries): :? ?|Did you mean )([^\n?]+)\??")
+_PLACE = re.compile(r"\n\nLINE (\d+): ([^\n]*)\n( *)\^*")
+# What DuckDB adds that does not hold here, or is too much.
+_NOISE = re.compile(r"\n\tCandidate functions:.*|\. Use TRY\(\.\.\.\).*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +94,37 @@ def translated(text: Text) -> Iterator[None]:
 
 def to_error(message: str, text: Text) -> LakebedError:
     head, _, body = message.partition(": ")
-    said = _PLACE.sub("", body).strip().split("\n\nLINE ")[0]
     kind, hint = _kind(head, body)
     context: dict[str, object] = {}
     place = _place(message, text)
     if place is not None:
         context = {"line": place[0], "character": place[1]}
-    column = _COLUMN.search(body)
-    if column is not None and head == "Binder Error":
-        kind, hint = SqlColumnUnknown, "check the column's name"
-        context["column"] = column[1] or column[2]
-    candidates = _CANDIDATES.search(said)
-    if candidates is not None:
-        hint = f"did you mean {candidates[1] or candidates[2]}?"
-        said = said[: candidates.start()].strip()
+    column = _COLUMN.search(body) if head == "Binder Error" else None
+    if column is not None:
+        context["column"] = column[1] or column[2] or column[3]
+        kind, hint = SqlColumnUnknown, _did_you_mean(str(context["column"]), body)
+    elif kind is SqlNameUnknown:
+        hint = _other_name(body)
     where = f"line {place[0]}, column {place[1]}: " if place else ""
+    said = _NOISE.sub("", _CANDIDATES.sub("", _PLACE.sub("", body))).strip()
     return kind(f"{where}{said}", hint=hint, **context)
+
+
+def _did_you_mean(name: str, body: str) -> str:
+    found = _CANDIDATES.search(body)
+    names = re.findall(r'"([^"]+)"', found[1]) if found else []
+    close = difflib.get_close_matches(name.casefold(), [n.casefold() for n in names], n=1)
+    if close:
+        return f"did you mean {next(n for n in names if n.casefold() == close[0])}?"
+    return f"such names are: {', '.join(names)}" if names else "check the column's name"
+
+
+def _other_name(body: str) -> str:
+    found = _CANDIDATES.search(body)
+    name = found[1].strip('"') if found else ""
+    # Tables are known by other names outside, and those of DuckDB itself are no help.
+    is_ours = name and not body.startswith("Table ") and not name.startswith(("pg_", "duckdb_"))
+    return f"did you mean {name}?" if is_ours else "check the name"
 
 
 def _kind(head: str, body: str) -> _Kind:

@@ -23,11 +23,12 @@ from lakebed.engines.duckdb.errors import Text, translated
 from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
 from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
 from lakebed.engines.duckdb.types import quoted, text_literal
-from lakebed.model.errors import LakebedError, SqlUnsupported
+from lakebed.model.errors import InvalidSetting, LakebedError, SqlUnsupported
 from lakebed.model.files import LiveFile
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 
+_Given = list[object] | dict[str, object] | None
 Parameters = Sequence[object] | Mapping[str, object]
 _BATCH_ROWS = 122_880  # sixty vectors of DuckDB
 _GLOB = frozenset("*?[")  # DuckDB would look for other files
@@ -48,7 +49,7 @@ class Session:
     def __init__(self, storage: Storage, limits: Limits, *, roots: Sequence[str] = ()) -> None:
         """`roots` are of tables whose plans may be bound after the first statement, too."""
         self._storage = storage
-        self._spill = Path(limits.spill_folder or tempfile.gettempdir()) / f"lakebed-{uuid4().hex}"
+        self._spill = _spill_folder(limits) / f"lakebed-{uuid4().hex}"
         self._connection = duckdb.connect(config=_config(limits, self._spill))
         self._connection.execute("SET TimeZone = 'UTC'")
         self._roots = dict[str, str]()  # those DuckDB may read, with their folders
@@ -115,18 +116,30 @@ class Session:
         self._lock()
         if self._check_query(sql) == "EXPLAIN":
             return self._explained(sql, parameters)
-        text = Text(sql)
         given = _given(parameters)
-        with self._failures(text):
-            relation = self._connection.sql(sql, params=given)
+        with self._failures(Text(sql)):
+            relation = self._relation(sql, given)
             types = relation.types
-            listed = casts(relation.columns, types)
+        text, listed = Text(sql), casts(relation.columns, types)
+        if listed is not None:
+            text = Text(f"SELECT {listed} FROM (\n{sql}\n)", lines_before=1)
+        with self._failures(text):
             if listed is not None:
-                text = Text(f"SELECT {listed} FROM (\n{sql}\n)", lines_before=1)
                 relation = self._connection.sql(text.sql, params=given)
             reader = relation.to_arrow_reader(_BATCH_ROWS)
-            schema = reader.schema if listed is None else arrow_schema(types, reader.schema)
+        schema = reader.schema if listed is None else arrow_schema(types, reader.schema)
         return pa.RecordBatchReader.from_batches(schema, self._streamed(reader, schema, text))
+
+    def _relation(self, sql: str, given: _Given) -> duckdb.DuckDBPyRelation:
+        """A refusal tells its place in the text only when a statement is run."""
+        try:
+            return self._connection.sql(sql, params=given)
+        except duckdb.Error as error:
+            if "\n\nLINE " in str(error):
+                raise
+            with translated(Text(f"EXPLAIN\n{sql}", lines_before=1)):
+                self._connection.execute(f"EXPLAIN\n{sql}", given)
+            raise
 
     def _streamed(
         self, reader: pa.RecordBatchReader, schema: pa.Schema, text: Text
@@ -203,6 +216,9 @@ class Session:
         with translated(Text(sql)):
             statements = self._connection.extract_statements(sql)
         kinds = [statement.type.name for statement in statements]
+        is_pivot = kinds == ["MULTI"] and "pivot" in sql.lower()  # first it looks at the values
+        if is_pivot:
+            return "SELECT"
         if len(kinds) != 1 or kinds[0] not in ("SELECT", "EXPLAIN"):
             raise SqlUnsupported(
                 f"one query is expected here, not {', '.join(kinds) or 'nothing'}",
@@ -239,6 +255,20 @@ class Session:
             raise self._failure from error
 
 
+def _spill_folder(limits: Limits) -> Path:
+    if limits.spill_folder is None:
+        return Path(tempfile.gettempdir())
+    folder = Path(limits.spill_folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidSetting(
+            f"there is no folder {limits.spill_folder!r} and it cannot be made: {error.strerror}",
+            hint="set query.spill-folder to a folder that can be written",
+        ) from error
+    return folder
+
+
 def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{limits.memory_bytes}B" if limits.memory_bytes else "50%",
@@ -254,7 +284,7 @@ def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float |
     return config
 
 
-def _given(parameters: Parameters) -> list[object] | dict[str, object] | None:
+def _given(parameters: Parameters) -> _Given:
     if isinstance(parameters, Mapping):
         return dict(parameters) or None
     return list(parameters) or None
