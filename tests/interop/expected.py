@@ -53,6 +53,18 @@ REFUSES: dict[tuple[str, str], str] = {
         )
     },
 }
+# Evolved tables: change -> reader -> what its refusal says.
+EVOLVED: dict[str, dict[str, str]] = {
+    "column mapping": {
+        "deltalake to_pyarrow": "columnMapping",
+        "Polars scan_delta": "columnMapping",
+    },
+    "type widening": {
+        "deltalake to_pyarrow": "typeWidening",
+        "deltalake QueryBuilder": "TypeWidening",
+        "Polars scan_delta": "typeWidening",
+    },
+}
 # Refused while the table is empty, and read once it has a row.
 REFUSES_EMPTY_TABLE = {("PyIceberg", "uuid inside others")}
 # A defect of the reader, whoever wrote the table: PyIceberg's list visitor drops the null bits.

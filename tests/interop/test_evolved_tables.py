@@ -23,6 +23,7 @@ from pyiceberg.table import StaticTable
 import lakebed
 from lakebed.formats.delta.read import read_snapshot
 from lakebed.storage import open_storage
+from tests.interop.expected import EVOLVED
 from tests.interop.plain import plain_rows
 
 DRIVER = Path(__file__).parent / "duckdb_driver.py"
@@ -46,12 +47,7 @@ class Case:
     refuses: dict[str, str] = field(default_factory=dict)  # reader: what its refusal says
 
 
-WIDENED = {
-    "deltalake to_pyarrow": "typeWidening",
-    "deltalake QueryBuilder": "TypeWidening",
-    "Polars scan_delta": "typeWidening",
-}
-MAPPED = {"deltalake to_pyarrow": "columnMapping", "Polars scan_delta": "columnMapping"}
+WIDENED, MAPPED = EVOLVED["type widening"], EVOLVED["column mapping"]
 
 CASES = (
     Case(
