@@ -4,7 +4,7 @@ import zlib
 
 from lakebed.api.alter import Alter
 from lakebed.api.scan import to_time_ms
-from lakebed.api.sql.constants import constant
+from lakebed.api.sql.constants import constant, default_of
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.ddl import done
 from lakebed.api.sql.result import Result
@@ -133,7 +133,9 @@ def _column_step(
         case act.SetColumnDefault(path, None):
             alter.drop_default(path)
         case act.SetColumnDefault(path, default) if default is not None:
-            alter.set_default(path, constant(context.parts, default, values))
+            field = schema.find(path)
+            wanted = None if field is None else field.type
+            alter.set_default(path, default_of(context.parts, default, wanted, values))
         case act.SetColumnRequired(path, required):
             _refuse_required(path, required=required)
             alter.make_optional(path)
@@ -161,7 +163,7 @@ def _add_column(
         )
     default = None
     if action.default is not None:
-        default = constant(context.parts, action.default, values)
+        default = default_of(context.parts, action.default, action.type, values)
     position = action.position
     alter.add_column(
         action.path,

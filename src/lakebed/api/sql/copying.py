@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.dml import committed, told
+from lakebed.api.sql.files import file_to_write, files_to_read, whole_file
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.select import rows_of
 from lakebed.engines.arrow.files_in import read_files
 from lakebed.engines.arrow.files_out import write_stream
-from lakebed.model.errors import Forbidden, InvalidInput, SqlUnsupported
-from lakebed.sql.query import Parameter
+from lakebed.model.errors import SqlUnsupported
 from lakebed.sql.statements import CopyFrom, CopyTo
 
 _BY_NAME = {
@@ -26,7 +26,7 @@ _BY_NAME = {
 
 
 def run_copy_from(context: Context, statement: CopyFrom, values: Values) -> Result:
-    path = _allowed(context, statement.path, values)
+    paths = files_to_read(context, statement.path, values)
     if statement.options or statement.columns:
         raise SqlUnsupported(
             "COPY FROM takes no options and no list of columns",
@@ -34,15 +34,15 @@ def run_copy_from(context: Context, statement: CopyFrom, values: Values) -> Resu
         )
     if context.transaction is not None:
         table = context.staged(statement.target)
-        table.append(read_files([str(path)], format=statement.format, schema=table.schema))
+        table.append(read_files(paths, format=statement.format, schema=table.schema))
         return told("copy", None)
     stored, options = context.table(statement.target)
-    rows = read_files([str(path)], format=statement.format, schema=stored.schema)
+    rows = read_files(paths, format=statement.format, schema=stored.schema)
     return committed(stored.append(rows, **options))
 
 
 def run_copy_to(context: Context, statement: CopyTo, values: Values) -> Result:
-    path = _allowed(context, statement.path, values)
+    path = file_to_write(context, statement.path, values)
     kind = (statement.format or _BY_NAME.get(path.suffix.lower(), "")).lower()
     if kind not in ("csv", "parquet", "json", "jsonl", "arrow"):
         raise SqlUnsupported(
@@ -52,30 +52,9 @@ def run_copy_to(context: Context, statement: CopyTo, values: Values) -> Result:
     if statement.options:
         raise SqlUnsupported("COPY TO takes no options but FORMAT", hint="leave them out")
     rows, stack = rows_of(context, statement.source, values)
-    part = path.with_name(f".{path.name}.part")
-    with stack:
-        try:
-            count = _write(rows, part, kind)
-            part.replace(path)  # a file that is there is whole
-        finally:
-            part.unlink(missing_ok=True)
+    with stack, whole_file(path) as part:
+        count = _write(rows, part, kind)
     return Result(pa.table({"rows": pa.array([count], pa.int64())}), message=f"{count} rows copied")
-
-
-def _allowed(context: Context, given: str | Parameter, values: Values) -> Path:
-    text = values[given.name] if isinstance(given, Parameter) else given
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInput(f"{text!r} is no path", hint="write COPY … 'folder/file.csv'")
-    path = Path(text).expanduser().resolve()
-    folders = [folder.resolve() for folder in context.allow_files]
-    if not any(path.is_relative_to(folder) for folder in folders):
-        shown = ", ".join(str(f) for f in folders)
-        raise Forbidden(
-            f"COPY may not touch {path}",
-            hint=f"it may touch files in: {shown}" if shown else "pass allow_files=[folder]",
-            path=str(path),
-        )
-    return path
 
 
 def _write(rows: pa.RecordBatchReader, path: Path, form: str) -> int:
@@ -87,6 +66,6 @@ def _write(rows: pa.RecordBatchReader, path: Path, form: str) -> int:
             count += batch.num_rows
             yield batch
 
-    with path.open("wb") as sink:
+    with path.open("xb") as sink:
         write_stream(counted(), rows.schema, sink, form)
     return count

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lakebed.api.creating import TableOptions
 from lakebed.api.defaults import to_default
-from lakebed.api.sql.constants import constant
+from lakebed.api.sql.constants import default_of
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.relations import Relations
 from lakebed.api.sql.replacing import replace_table
@@ -117,7 +117,7 @@ def _field(context: Context, column: ColumnDefinition, values: Values) -> Field:
         )
     default = None
     if column.default is not None:
-        value = constant(context.parts, column.default, values)
+        value = default_of(context.parts, column.default, column.type, values)
         default = to_default(column.name, column.type, value)
     return Field(
         FieldId(0),

@@ -1,6 +1,7 @@
 """A session: statements one after the other, with a namespace in use and perhaps a transaction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -13,7 +14,7 @@ from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.host import Host
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.wording import Wording
-from lakebed.model.errors import NamespaceNotFound, SqlError, SqlParameters
+from lakebed.model.errors import NamespaceNotFound, NoChanges, SqlError, SqlParameters
 from lakebed.sql import statements as said
 from lakebed.sql.parameters import bind_parameters, parameters_of
 from lakebed.sql.parse import parse_script
@@ -27,7 +28,9 @@ class SqlSession:
     """One at a time: a session is not shared by threads. Closing it rolls back what is open."""
 
     def __init__(self, parts: Parts, lake: Host, *, allow_files: Sequence[str | Path] = ()) -> None:
-        folders = [Path(folder) for folder in allow_files]
+        # A text is one folder: as a sequence of letters it would allow "/".
+        given = [allow_files] if isinstance(allow_files, str | Path) else allow_files
+        folders = [Path(folder) for folder in given if str(folder)]
         self._context = Context(parts, lake, folders)
 
     @property
@@ -101,7 +104,7 @@ class SqlSession:
         if isinstance(statement, said.Rollback):
             transaction.rollback()
             return ddl.done("rolled back")
-        with transaction:  # commits what was staged; a transaction that only looked ends quietly
+        with suppress(NoChanges), transaction:  # one that only looked ends quietly
             pass
         return dml.committed_all(transaction.commits)
 
