@@ -26,7 +26,7 @@ from benchmarks.measure import (
 )
 
 QUERIES = REPO / "benchmarks" / "tpch"
-_FILE_BYTES = 12 * 2**20  # so that a few files are a tenth of all bytes
+_FILE_BYTES = 8 * 2**20  # so that a few files are a tenth of all bytes
 # Every hundredth row of every table, or of the first file or two of the two largest.
 _ALL_GONE = {
     "customer": "c_custkey % 100 = 7",
