@@ -1,7 +1,9 @@
 """The answer to a statement: rows as Arrow, batches or frames, and the commit it made, if any."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,6 +57,7 @@ class Result:
         return self._table
 
     def to_pylist(self) -> list[dict[str, Any]]:
+        self._need_distinct_names()
         return self.to_arrow().to_pylist()  # type: ignore[no-any-return]  # Arrow has no types
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -67,14 +70,15 @@ class Result:
         return frame
 
     def to_polars(self) -> "pl.DataFrame":
+        self._need_distinct_names()
         return frame_of(self.to_arrow())
 
     def show(self, limit: int = _SHOWN_ROWS) -> None:
-        """Print the first rows, for people."""
-        rows = self.to_arrow()
+        """Print the first rows, for people; no more rows are read than that takes."""
+        rows = self._first(limit + 1)
         lines = list(table_lines(rows.slice(0, limit)))
         if rows.num_rows > limit:
-            lines.append(f"… {rows.num_rows - limit:,} more rows")
+            lines.append("… and more rows")
         sys.stdout.write("\n".join([*lines, ""]))
 
     def close(self) -> None:
@@ -98,6 +102,29 @@ class Result:
     def __del__(self) -> None:
         self.close()
 
+    def _first(self, count: int) -> pa.Table:
+        """The first rows and perhaps some behind them; all rows can still be asked for."""
+        if self._table is not None:
+            return self._table
+        taken = list[pa.RecordBatch]()
+        stream = self._stream()
+        for batch in stream:
+            taken.append(batch)
+            if sum(b.num_rows for b in taken) >= count:
+                again = chain(taken, stream)
+                self._reader = pa.RecordBatchReader.from_batches(self.schema, again)
+                return pa.Table.from_batches(taken, self.schema)
+        self._table = pa.Table.from_batches(taken, self.schema)
+        return self._table
+
+    def _need_distinct_names(self) -> None:
+        twice = [name for name, count in Counter(self.schema.names).items() if count > 1]
+        if twice:
+            raise InvalidInput(
+                f"two columns of the answer are called {twice[0]!r}",
+                hint="name them apart: SELECT a AS x, b AS y; to_arrow() takes them as they are",
+            )
+
     def _stream(self) -> Iterator[pa.RecordBatch]:
         reader, self._reader = self._reader, None
         if reader is None:
@@ -113,10 +140,18 @@ class Result:
 
 def table_lines(rows: pa.Table) -> Iterator[str]:
     """Aligned columns under their names."""
-    cells = [[str(name) for name in rows.schema.names]]
-    cells += [["NULL" if v is None else str(v) for v in row.values()] for row in rows.to_pylist()]
-    widths = [max(len(row[n]) for row in cells) for n in range(rows.num_columns)]
-    for number, row in enumerate(cells):
+    columns = [
+        [_cell(name), *(_cell(value) for value in column.to_pylist())]
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    for number, row in enumerate(zip(*columns, strict=True)):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         if number == 0:
             yield "  ".join("-" * width for width in widths)
+
+
+def _cell(value: object) -> str:
+    """In one line: a value cannot command a terminal."""
+    text = "NULL" if value is None else str(value)
+    return text if text.isprintable() else repr(text)[1:-1]

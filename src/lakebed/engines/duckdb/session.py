@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -23,11 +23,13 @@ from lakebed.engines.duckdb.errors import Text, translated
 from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
 from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
 from lakebed.engines.duckdb.types import quoted, text_literal
+from lakebed.engines.duckdb.waiting import interruptible
 from lakebed.model.errors import InvalidSetting, LakebedError, SqlUnsupported
 from lakebed.model.files import LiveFile
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 
+T = TypeVar("T")
 _Given = list[object] | dict[str, object] | None
 Parameters = Sequence[object] | Mapping[str, object]
 _BATCH_ROWS = 122_880  # sixty vectors of DuckDB
@@ -109,7 +111,7 @@ class Session:
         """A statement of ours, such as CREATE TEMP TABLE."""
         self._lock()
         with self._failures(Text(sql)):
-            self._connection.execute(sql, _given(parameters))
+            self._wait(lambda: self._connection.execute(sql, _given(parameters)))
 
     def batches(self, sql: str, parameters: Parameters = ()) -> pa.RecordBatchReader:
         """The rows of one query, as a stream."""
@@ -126,14 +128,14 @@ class Session:
         with self._failures(text):
             if listed is not None:
                 relation = self._connection.sql(text.sql, params=given)
-            reader = relation.to_arrow_reader(_BATCH_ROWS)
+            reader = self._wait(lambda: relation.to_arrow_reader(_BATCH_ROWS))
         schema = reader.schema if listed is None else arrow_schema(types, reader.schema)
         return pa.RecordBatchReader.from_batches(schema, self._streamed(reader, schema, text))
 
     def _relation(self, sql: str, given: _Given) -> duckdb.DuckDBPyRelation:
         """A refusal tells its place in the text only when a statement is run."""
         try:
-            return self._connection.sql(sql, params=given)
+            return self._wait(lambda: self._connection.sql(sql, params=given))
         except duckdb.Error as error:
             if "\n\nLINE " in str(error):
                 raise
@@ -146,10 +148,13 @@ class Session:
     ) -> Iterator[pa.RecordBatch]:
         while True:
             with self._failures(text):
-                batch = next(reader, None)
+                batch = self._wait(lambda: next(reader, None))
             if batch is None:
                 return
             yield batch if reader.schema is schema else as_schema(batch, schema)
+
+    def _wait(self, call: Callable[[], T]) -> T:
+        return interruptible(call, self._connection.interrupt)
 
     def _open_root(self, root: str) -> None:
         if self._locked or root in self._roots or not isinstance(self._storage, LocalStorage):
@@ -235,7 +240,7 @@ class Session:
         for name in self._bits:
             self._connection.execute(f"SET VARIABLE {name} = CAST('0' AS BIT)")
         with self._failures(Text(sql)):
-            rows = self._connection.execute(sql, _given(parameters)).fetchall()
+            rows = self._wait(lambda: self._connection.execute(sql, _given(parameters)).fetchall())
         for name, bits in self._bits.items():
             self._connection.execute(f"SET VARIABLE {name} = {_BITS}", [bits])
         keys, values = zip(*rows, strict=True)
