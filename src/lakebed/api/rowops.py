@@ -93,14 +93,17 @@ class RowChanger:
     def target(self, operation: str) -> Target:
         """The table as the transaction sees it, for an operation with its own write mode."""
         staged, parts = self.staged, self.parts
-        live = self.visible()
+        live, policy = self.visible(), self._policy(operation)
+        has_row_ids = staged.state.iceberg_version >= 3
+        if not has_row_ids and operation != "delete" and not policy.copy_on_write:
+            has_row_ids = True  # this change is about to upgrade the table
+            live = parts.planner.with_row_ids(staged.head, live)
 
         def positions(files: Sequence[LiveFile]) -> PositionsById:
             return staged.positions(files, lambda base: parts.planner.positions(staged.head, base))
 
         def write(batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
-            lineage = staged.state.iceberg_version >= 3
-            return write_rows(parts, staged.head, staged.state, batches, lineage=lineage)
+            return write_rows(parts, staged.head, staged.state, batches, lineage=has_row_ids)
 
         return Target(
             name=self.alias or parse_table_name(self.name).name,
@@ -110,9 +113,10 @@ class RowChanger:
             live=live,
             specs=self.specs(),
             storage=parts.storage,
-            policy=self._policy(operation),
+            policy=policy,
             positions=positions,
             write=write,
+            has_row_ids=has_row_ids,
         )
 
     def _policy(self, operation: str) -> Policy:

@@ -1,6 +1,7 @@
 """Planning: a version and a predicate in, the files that can hold matching rows out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from lakebed.core.ledger import typing_of
 from lakebed.core.lines import find_commit
@@ -49,6 +50,15 @@ class Planner:
         with self._store.read() as tx:
             bitmaps = vectors.get_bitmaps(tx, head.id, list(losing.values()))
         return {i: Positions.from_bytes(bitmaps[vector]) for i, vector in losing.items()}
+
+    def with_row_ids(self, head: TableHead, live: Sequence[LiveFile]) -> list[LiveFile]:
+        """Files with the row ids that the upgrade to Iceberg v3 will give them.
+
+        What a change that upgrades writes can then carry the ids of the rows it changed.
+        """
+        with self._store.read() as tx:
+            starts = files.row_starts(tx, head.id)
+        return [replace(f, first_row_id=starts.get(f.id)) for f in live]
 
     def specs(self, head: TableHead) -> dict[int, PartitionSpec]:
         with self._store.read() as tx:

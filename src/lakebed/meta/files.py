@@ -113,6 +113,15 @@ def unnumbered_rows(tx: Tx, table_id: TableId) -> int:
     return int(row[0] or 0) if row else 0
 
 
+def row_starts(tx: Tx, table_id: TableId) -> dict[FileId, int]:
+    """The first row ids that `number_rows` will give: a file's never changes once it is there."""
+    rows = tx.all(
+        "SELECT file_id, record_count FROM files WHERE table_id = ? ORDER BY file_id", (table_id,)
+    )
+    starts = accumulate((count for _, count in rows), initial=0)
+    return {FileId(file_id): at for (file_id, _), at in zip(rows, starts, strict=False)}
+
+
 def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
     """Give files their first row ids, in the order of their ids: removed ones too, which a
     restored version may show again."""

@@ -48,7 +48,7 @@ def step_of(view: VersionView, schema: Schema, positions: PositionsOf) -> Step:
         view.commit.time_ms,
         gone.plan(root, view.commit.version, schema),
         came.plan(root, view.commit.version, schema),
-        view.previous is not None and view.previous.iceberg_version >= 3,
+        view.previous is not None and view.state.iceberg_version >= 3,
     )
 
 

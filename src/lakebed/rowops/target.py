@@ -33,6 +33,7 @@ class Target:
     policy: Policy
     positions: Callable[[Sequence[LiveFile]], Mapping[FileId, Positions]]  # the rows that are gone
     write: Callable[[Iterable[pa.RecordBatch]], list[DataFile]]  # conformed, with lineage if any
+    has_row_ids: bool  # rows have ids, or get them by this very change
 
     @property
     def schema(self) -> Schema:
@@ -40,8 +41,8 @@ class Target:
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Columns about rows that outlive a rewrite; rows have none before Iceberg v3."""
-        return LINEAGE_NAMES if self.state.iceberg_version >= 3 else ()
+        """Columns about rows that outlive a rewrite."""
+        return LINEAGE_NAMES if self.has_row_ids else ()
 
     def kept(self, predicate: Predicate | None) -> list[LiveFile]:
         """The files in which a row can match the bound predicate."""

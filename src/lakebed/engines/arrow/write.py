@@ -22,7 +22,7 @@ from lakebed.model.files import DataFile
 from lakebed.model.ids import FieldId
 from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
-from lakebed.model.types import Field, Primitive, children, walk
+from lakebed.model.types import Field, FixedType, Primitive, children, is_scalar, walk
 from lakebed.storage.base import Output, Storage
 
 MOST_OPEN_FILES = 64
@@ -30,6 +30,7 @@ _GROUP_BYTES = 128 * 2**20  # of one row group, before encoding
 _BUFFER_BYTES = 256 * 2**20  # of all rows that wait for their row group
 _PIECE_BYTES = 4096  # what a small piece costs beside its values
 _TINY_ROWS = 1000  # below this a dictionary costs more than it saves
+_TEXTS = (Primitive("string"), Primitive("binary"), Primitive("uuid"))
 _HAS_LEVELS = ("zstd", "gzip")
 # Which row this is, and when it last changed; ids and names are Iceberg's.
 LINEAGE = (
@@ -40,6 +41,10 @@ LINEAGE = (
         Primitive("long"),
         physical="_last_updated_sequence_number",
     ),
+)
+# What a change feed tells of a row; again an id of Iceberg's.
+_CHANGE_TYPE = Field(
+    FieldId(2147483543), "_change_type", Primitive("string"), physical="_change_type"
 )
 
 
@@ -78,6 +83,39 @@ def write(
         name_prefix,
         LINEAGE if lineage else (),
     )
+    return _write(target, batches)
+
+
+def write_changes(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    storage: Storage,
+    root: str,
+    schema: Schema,
+    spec: PartitionSpec,
+    options: WriteOptions,
+    folder: str,
+) -> list[DataFile]:
+    """Write changed rows as they come, what happened to each in the last column.
+
+    Files of all partitions lie in one folder. Without rows there is one file that has none.
+    """
+    target = _Target(
+        storage,
+        root,
+        schema,
+        spec,
+        UNSORTED,
+        options,
+        "cdc",
+        (_CHANGE_TYPE,),
+        folder,
+        even_empty=True,
+    )
+    return _write(target, batches)
+
+
+def _write(target: "_Target", batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
     writing = _Writing(target)
     with ExitStack() as on_failure:
         on_failure.callback(writing.undo)
@@ -97,17 +135,21 @@ class _Target:
     sort_order: SortOrder
     options: WriteOptions
     name_prefix: str
-    lineage: tuple[Field, ...] = ()
+    beside: tuple[Field, ...] = ()
+    folder: str | None = None  # of all files alike
+    even_empty: bool = False
 
     @property
     def written(self) -> pa.Schema:
-        """The columns of a file; those of lineage have no statistics of ours."""
-        fields = (*self.schema.fields, *self.lineage)
+        """The columns of a file; those beside the table's have no statistics of ours."""
+        fields = (*self.schema.fields, *self.beside)
         return to_arrow(Schema(self.schema.id, fields), physical=True)
 
     def path(self, partition: Values, number: int) -> str:
-        folder = partition_folder(self.spec, partition, self.schema)
         name = f"{self.name_prefix}-{number:05d}.parquet"
+        if self.folder is not None:
+            return f"{self.folder}/{name}"
+        folder = partition_folder(self.spec, partition, self.schema)
         return f"data/{folder}/{name}" if folder else f"data/{name}"
 
 
@@ -148,6 +190,10 @@ class _Writing:
             while partition.rows:
                 self._flush(partition)
             self._close(partition)
+        if self._target.even_empty and not self.files:
+            nowhere = _Partition((None,) * len(self._target.spec.fields))
+            self._file(nowhere, 0, frozenset())
+            self._close(nowhere)
 
     def undo(self) -> None:
         for partition in self._open.values():
@@ -203,7 +249,7 @@ class _Writing:
                 self._target,
                 path,
                 partition.values,
-                dictionary=rows >= _TINY_ROWS,
+                dictionary=_dictionary(self._target.schema, rows),
                 without_statistics=with_nan,
             )
             self._open[key] = partition
@@ -232,7 +278,7 @@ class _File:
         path: str,
         partition: Values,
         *,
-        dictionary: bool,
+        dictionary: bool | list[str],
         without_statistics: frozenset[FieldId],
     ) -> None:
         self.without_statistics = without_statistics
@@ -372,6 +418,16 @@ def _float_leaves(array: pa.Array, field: Field) -> Iterator[tuple[FieldId, pa.A
     parts = as_list(array).flatten().flatten() if pa.types.is_map(array.type) else array.flatten()
     for part, member in zip(parts, inner, strict=True):
         yield from _float_leaves(part, member)
+
+
+def _dictionary(schema: Schema, rows: int) -> bool | list[str]:
+    """Which columns get one. Text always, unless there is one row: DuckDB 2.0 takes the one text
+    of a plain column for all of its rows when it is asked for the NULLs beside it."""
+    if rows >= _TINY_ROWS or rows == 1:
+        return rows != 1
+    if any(not is_scalar(f.type) for f in schema.fields):
+        return True
+    return [f.physical for f in schema.fields if f.type in _TEXTS or isinstance(f.type, FixedType)]
 
 
 def _offsets(metadata: pq.FileMetaData) -> Iterator[int]:
