@@ -79,13 +79,21 @@ class _Report:
             error = {"code": code, "message": message, "hint": hint, "context": context or {}}
             click.echo(to_json({"error": error}), err=True)
             return
-        click.echo(f"error: {one_line(message)} [{code}]", err=True)
-        if hint:
-            click.echo(f"hint: {one_line(hint)}", err=True)
+        for line in error_lines(message, code, hint):
+            click.echo(line, err=True)
 
     def tell_traceback(self) -> None:
         if self._verbose:
             click.echo(traceback.format_exc(), err=True)
+
+
+def error_lines(message: str, code: str, hint: str) -> Iterator[str]:
+    """What happened with its code, the place in the text if it shows one, what to do."""
+    first, *place = message.split("\n")
+    yield f"error: {one_line(first)} [{code}]"
+    yield from map(one_line, place)
+    if hint:
+        yield f"hint: {one_line(hint)}"
 
 
 def _is_verbose(options: Sequence[str]) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lakebed.cli.completion import Completer
-from lakebed.cli.output import one_line, say
+from lakebed.cli.failures import error_lines
+from lakebed.cli.output import say
 from lakebed.cli.results import show_result
 from lakebed.cli.stopwatch import Stopwatch
 from lakebed.model.errors import LakebedError
@@ -75,9 +76,8 @@ class Shell:
             else:
                 self._statements(text)
         except LakebedError as error:
-            say(f"error: {error.message} [{error.code}]")
-            if error.hint:
-                say(f"hint: {one_line(error.hint)}")
+            for line in error_lines(error.message, error.code, error.hint):
+                say(line)
         except KeyboardInterrupt:
             say("interrupted")
 

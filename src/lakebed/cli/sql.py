@@ -7,10 +7,13 @@ from typing import Any
 import click
 
 from lakebed.cli.call import Call, Command, pass_call
-from lakebed.cli.options import Pair, take_write_options, write_options
-
-_TEXT = ("table", "csv", "json", "jsonl")
-_BINARY = ("parquet", "arrow")
+from lakebed.cli.options import (
+    Pair,
+    format_option,
+    rows_format,
+    take_write_options,
+    write_options,
+)
 
 
 @click.command(cls=Command)
@@ -24,25 +27,21 @@ _BINARY = ("parquet", "arrow")
     help="The value of $NAME, as text; CAST it in the statement where that matters.",
 )
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows of each answer.")
-@click.option(
-    "--format",
-    type=click.Choice((*_TEXT, *_BINARY)),
-    help="How to write rows. Default: table, or json with --json.",
-)
+@format_option
 @click.option("--timing", is_flag=True, help="Say how long each statement took.")
 @write_options
 @pass_call
 def sql(call: Call, /, text: str | None, **given: Any) -> None:
     """Run SQL; without a text, on a terminal, a shell that reads statements.
 
-    A text may hold several statements. COPY may touch files inside the current folder.
+    A text may hold several statements: rows go to stdout, what was done to stderr; with --json
+    both go to stdout, a document for each statement. The first error ends it, and statements before
+    it stand, except those of an open transaction. COPY may touch files inside the current folder.
     """
     script = given["script"]
     if text is not None and script is not None:
         raise click.UsageError("give a text or --file, not both")
-    form = given["format"] or ("json" if call.json else "table")
-    if form in _BINARY and sys.stdout.isatty():
-        raise click.UsageError(f"{form} is not for a terminal: send it to a file or a pipe")
+    form = rows_format(given["format"], as_json=call.json)
     if text is None and script is None and not sys.stdin.isatty():
         script = sys.stdin
     with call.open() as lake, lake.sql_session(allow_files=[Path.cwd()]) as session:
@@ -53,9 +52,15 @@ def sql(call: Call, /, text: str | None, **given: Any) -> None:
             return
         from lakebed.cli.results import show_result
         from lakebed.cli.stopwatch import Stopwatch
+        from lakebed.model.errors import SqlError
 
         watch = Stopwatch(wanted=given["timing"])
         options = take_write_options(given)
         params = dict(given["params"]) or None
-        for result in watch.each(session.results(text or script.read(), params, **options)):
+        script_text = script.read() if text is None else text
+        for result in watch.each(session.results(script_text, params, **options)):
             show_result(result, form, limit=given["limit"])
+        if session.in_transaction:
+            raise SqlError(
+                "the transaction was left open: it is rolled back", hint="end the text with COMMIT"
+            )

@@ -8,7 +8,7 @@ import pyarrow as pa
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.dml import committed, told
 from lakebed.api.sql.files import file_to_write, files_to_read, whole_file
-from lakebed.api.sql.result import Result
+from lakebed.api.sql.result import Result, need_distinct_names
 from lakebed.api.sql.select import rows_of
 from lakebed.engines.arrow.files_in import read_files
 from lakebed.engines.arrow.files_out import write_stream
@@ -53,6 +53,7 @@ def run_copy_to(context: Context, statement: CopyTo, values: Values) -> Result:
         raise SqlUnsupported("COPY TO takes no options but FORMAT", hint="leave them out")
     rows, stack = rows_of(context, statement.source, values)
     with stack, whole_file(path) as part:
+        need_distinct_names(rows.schema)
         count = _write(rows, part, kind)
     return Result(pa.table({"rows": pa.array([count], pa.int64())}), message=f"{count} rows copied")
 

@@ -57,7 +57,7 @@ class Result:
         return self._table
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        self._need_distinct_names()
+        need_distinct_names(self.schema)
         return self.to_arrow().to_pylist()  # type: ignore[no-any-return]  # Arrow has no types
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -70,7 +70,7 @@ class Result:
         return frame
 
     def to_polars(self) -> "pl.DataFrame":
-        self._need_distinct_names()
+        need_distinct_names(self.schema)
         return frame_of(self.to_arrow())
 
     def show(self, limit: int = _SHOWN_ROWS) -> None:
@@ -117,14 +117,6 @@ class Result:
         self._table = pa.Table.from_batches(taken, self.schema)
         return self._table
 
-    def _need_distinct_names(self) -> None:
-        twice = [name for name, count in Counter(self.schema.names).items() if count > 1]
-        if twice:
-            raise InvalidInput(
-                f"two columns of the answer are called {twice[0]!r}",
-                hint="name them apart: SELECT a AS x, b AS y; to_arrow() takes them as they are",
-            )
-
     def _stream(self) -> Iterator[pa.RecordBatch]:
         reader, self._reader = self._reader, None
         if reader is None:
@@ -136,6 +128,16 @@ class Result:
             yield from reader
         finally:
             self.close()
+
+
+def need_distinct_names(schema: pa.Schema) -> None:
+    """For forms in which a row is known by the names of its columns."""
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise InvalidInput(
+            f"two columns of the answer are called {twice[0]!r}",
+            hint="name them apart: SELECT a AS x, b AS y",
+        )
 
 
 def table_lines(rows: pa.Table) -> Iterator[str]:

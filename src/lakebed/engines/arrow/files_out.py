@@ -9,13 +9,20 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from lakebed.engines.arrow.plain import as_text, to_values
+from lakebed.model.errors import UnsupportedFeature
 
 _BATCH_ROWS = 1000
 Batches = Iterator[pa.RecordBatch]
 
 
 def write_stream(batches: Batches, schema: pa.Schema, sink: BinaryIO, form: str) -> None:
-    _WRITERS[form](batches, schema, sink)
+    try:
+        _WRITERS[form](batches, schema, sink)
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFeature(
+            f"{form} cannot hold these rows: {error}",
+            hint="cast the columns of unusual types to text, or choose another format",
+        ) from error
 
 
 def records(batches: Batches) -> Iterator[list[dict[str, Any]]]:

@@ -13,6 +13,8 @@ def to_values(array: pa.Array) -> list[Any]:
         return _maps(array)
     if pa.types.is_list(kind):
         return _lists(array, to_values(_used(array, array.values)))
+    if pa.types.is_fixed_size_list(kind):
+        return to_values(array.cast(pa.list_(kind.value_type)))
     if pa.types.is_struct(kind):
         return _structs(array)
     if pa.types.is_floating(kind):
@@ -29,12 +31,26 @@ def as_text(array: pa.Array) -> pa.Array:
         return array
     if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return pa.array([None if v is None else v.hex() for v in array.to_pylist()], pa.string())
-    text = array.cast(pa.string())
+    if pa.types.is_interval(kind):
+        return pa.array([_duration(v) for v in array.to_pylist()], pa.string())
+    try:
+        text = array.cast(pa.string())
+    except pa.ArrowNotImplementedError:  # what only an engine makes, such as a union
+        return pa.array([None if v is None else str(v) for v in array.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
         text = pc.replace_substring(text, " ", "T", max_replacements=1)
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         text = pc.replace_substring_regex(text, r"\.0+(Z?)$", r"\1")
     return text
+
+
+def _duration(value: Any) -> str | None:
+    """ISO 8601, in the three parts that an interval has."""
+    if value is None:
+        return None
+    months, days, nanoseconds = value
+    seconds = f"{nanoseconds / 1_000_000_000:.9f}".rstrip("0").rstrip(".")
+    return f"P{months}M{days}DT{seconds}S"
 
 
 def _number(value: float | None) -> float | str | None:
