@@ -12,7 +12,7 @@ from lakebed.api.options import check_names, check_number
 from lakebed.api.parts import Parts
 from lakebed.core.lease import AFTER_S, Hold, leased
 from lakebed.core.plan import Plan
-from lakebed.engines import lazy_frame_of
+from lakebed.engines import lazy_frame_of, relation_of
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.model.errors import InvalidInput, MissingExtra
 from lakebed.model.expressions import Predicate
@@ -23,6 +23,7 @@ from lakebed.storage.base import Storage
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 T = TypeVar("T")
 
@@ -68,6 +69,10 @@ class Scan:
         Every collect reads the same version, under a lease; the order of rows is not promised.
         """
         return self.read_by(lazy_frame_of)
+
+    def to_duckdb(self, connection: "DuckDBPyConnection | None" = None) -> "DuckDBPyRelation":
+        """A relation of your connection, or of DuckDB's default one; filters are handed down."""
+        return self.read_by(partial(relation_of, connection=connection))
 
     def read_by(self, engine: Callable[[Plan, Storage, Hold], T]) -> T:
         """What an engine makes of the plan; it holds the version while it reads."""

@@ -14,6 +14,7 @@ from lakebed.storage.base import Storage
 if TYPE_CHECKING:
     import polars as pl
     from datafusion import SessionContext
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from lakebed.engines.datafusion.session import MakeDataset
     from lakebed.engines.duckdb.session import Session
@@ -31,6 +32,14 @@ def open_session(
     from lakebed.engines.duckdb.session import Limits, Session
 
     return Session(storage, Limits(memory_bytes, spill_folder, threads), roots=roots)
+
+
+def relation_of(
+    plan: Plan, storage: Storage, hold: Hold, *, connection: "DuckDBPyConnection | None"
+) -> "DuckDBPyRelation":
+    from lakebed.engines.duckdb import scan
+
+    return scan.relation_of(plan, storage, hold, connection)
 
 
 def frame_of(rows: pa.Table) -> "pl.DataFrame":

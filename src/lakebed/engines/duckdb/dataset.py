@@ -4,12 +4,14 @@ DuckDB takes a pushed filter as done, so that it is applied here exactly.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from lakebed.core.lease import Hold, leased
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.pushed import as_predicate, weaker_predicate
 from lakebed.engines.arrow.read import read_file, read_schema
@@ -28,8 +30,9 @@ class PlanRows:
     plan: Plan
     files: Sequence[int]
     storage: Storage
-    metadata: tuple[str, ...]
-    failed: Failed
+    metadata: tuple[str, ...] = ()
+    failed: Failed | None = None
+    hold: Hold = nullcontext  # keeps the version while it is read
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,12 +50,16 @@ class PlanRows:
                 kept = batch if exact else batch.filter(filter)
                 yield kept.select(list(names))
         except LakebedError as error:
-            self.failed(error)
+            if self.failed is not None:
+                self.failed(error)
             raise
 
     def _read(self, plan: Plan, metadata: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        for number in self.files:
-            yield from read_file(plan, self.storage, number, metadata=metadata)
+        def batches() -> Iterator[pa.RecordBatch]:
+            for number in self.files:
+                yield from read_file(plan, self.storage, number, metadata=metadata)
+
+        return leased(self.hold, batches())
 
     def _filtered(self, term: Term | None) -> tuple[Plan, bool]:
         """Row groups are left out by what a predicate can say of the filter; is that all of it?"""

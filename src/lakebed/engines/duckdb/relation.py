@@ -196,16 +196,20 @@ def empty_select(columns: Sequence[tuple[str, str]]) -> str:
 
 def rest_select(source: str, plan: Plan, metadata: Sequence[str]) -> str:
     """Rows of our own reader, in the types of DuckDB's."""
+    listed = [*cast_columns(plan), *(quoted(name) for name in metadata)]
+    return f"SELECT {', '.join(listed) or NO_COLUMNS} FROM {quoted(source)}"
+
+
+def cast_columns(plan: Plan) -> list[str]:
+    """A select list over Arrow's columns: uuids are plain bytes there."""
     by_name = {field.name: field for field in plan.schema.fields}
     listed = []
     for name in plan.columns:
-        kind = by_name[name].type
         column = quoted(name)
         if any(f.type == Primitive("uuid") for f in walk((by_name[name],))):
-            column = f"CAST({column} AS {type_text(kind)})"  # Arrow's are plain bytes
+            column = f"CAST({column} AS {type_text(by_name[name].type)})"
         listed.append(f"{column} AS {quoted(name)}")
-    listed += [quoted(name) for name in metadata]
-    return f"SELECT {', '.join(listed) or NO_COLUMNS} FROM {quoted(source)}"
+    return listed
 
 
 def _parts(members: list[tuple[int, str]], most: int | None) -> Iterator[Sequence[tuple[int, str]]]:

@@ -33,6 +33,7 @@ T = TypeVar("T")
 _Given = list[object] | dict[str, object] | None
 Parameters = Sequence[object] | Mapping[str, object]
 _BATCH_ROWS = 122_880  # sixty vectors of DuckDB
+_SMALL_ROWS = 8192  # to join batches below this costs less than to hand on each
 _GLOB = frozenset("*?[")  # DuckDB would look for other files
 _BITS = "CAST(CAST(? AS BLOB) AS BIT)"
 _ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
@@ -148,10 +149,11 @@ class Session:
     ) -> Iterator[pa.RecordBatch]:
         while True:
             with self._failures(text):
-                batch = self._wait(lambda: next(reader, None))
-            if batch is None:
+                batches = self._wait(lambda: _taken(reader))
+            if not batches:
                 return
-            yield batch if reader.schema is schema else as_schema(batch, schema)
+            for batch in batches:
+                yield batch if reader.schema is schema else as_schema(batch, schema)
 
     def _wait(self, call: Callable[[], T]) -> T:
         return interruptible(call, self._connection.interrupt)
@@ -287,6 +289,19 @@ def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float |
     if limits.threads is not None:
         config["threads"] = limits.threads
     return config
+
+
+def _taken(reader: pa.RecordBatchReader) -> list[pa.RecordBatch]:
+    """The next rows, few enough for memory; files of few rows would give as many small batches."""
+    taken: list[pa.RecordBatch] = []
+    rows = 0
+    while rows < _BATCH_ROWS and (batch := next(reader, None)) is not None:
+        taken.append(batch)
+        rows += batch.num_rows
+    if len(taken) < 2 or rows > len(taken) * _SMALL_ROWS:
+        return taken
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(taken).combine_chunks().to_batches()
+    return joined
 
 
 def _given(parameters: Parameters) -> _Given:
