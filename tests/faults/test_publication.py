@@ -18,6 +18,7 @@ from lakebed.storage.local import LocalStorage
 from tests.faults.conftest import Place
 from tests.faults.driver import SCHEMA, rows
 from tests.faults.health import assert_healthy, delta_ids, digests, iceberg_ids
+from tests.unit.formats.delta.rows import NoRows
 
 Put = Callable[..., bool]
 
@@ -317,7 +318,7 @@ def test_who_publishes_a_version_second_records_nothing(lake: lakebed.Lake) -> N
     """The lock of a table keeps two apart; should it fail, the row is taken by one of them."""
     with disk_full("/"), pytest.warns(lakebed.PublishWarning):
         lake.table("a.t").append(rows(1))
-    outbox, publisher = lake._parts.outbox, DeltaPublisher(lake._parts.storage, setting)
+    outbox, publisher = lake._parts.outbox, DeltaPublisher(lake._parts.storage, setting, NoRows())
     row = next(r for r in outbox.all_pending()[0] if r.format == "delta")
     ledger = outbox.ledger(row.table_id)
     first, second = (publisher.publish(ledger, ledger.view(row.version), "commit") for _ in "ab")

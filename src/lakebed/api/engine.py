@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakebed.api.parts import Parts
+from lakebed.api.settings import Settings
 from lakebed.engines import open_session
+from lakebed.storage.base import Storage
 
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
@@ -12,9 +14,13 @@ if TYPE_CHECKING:
 
 def open_engine(parts: Parts, roots: Sequence[str] = ()) -> "Session":
     """`roots` are of tables that are bound later than the first statement."""
-    settings = parts.settings
+    return engine_of(parts.storage, parts.settings, roots)
+
+
+def engine_of(storage: Storage, settings: Settings, roots: Sequence[str] = ()) -> "Session":
+    """As `open_engine`, for the parts of a lake that is being opened."""
     return open_session(
-        parts.storage,
+        storage,
         memory_bytes=int(settings.value("query.memory-limit")) or None,
         spill_folder=str(settings.value("query.spill-folder")) or None,
         threads=int(settings.value("query.threads")) or None,

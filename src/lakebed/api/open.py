@@ -7,6 +7,7 @@ import re
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from lakebed.meta.dialect import Dialect
     from lakebed.meta.migrate import Migration
     from lakebed.meta.store import Store
+    from lakebed.rowops.change_files import ChangeFiles
+    from lakebed.storage.base import Storage
 
 _log = logging.getLogger("lakebed")
 DATABASE = "lakebed.db"
@@ -335,7 +338,7 @@ def _wire(
     publishers = {
         p.format: p
         for p in (
-            DeltaPublisher(storage, settings.value),
+            DeltaPublisher(storage, settings.value, _change_files(storage, settings)),
             IcebergPublisher(storage, settings.value),
         )
     }
@@ -364,6 +367,19 @@ def _wire(
         worker.notify(row.table_id)  # what a process before us left behind
     _open_lakes.add(lake)
     return lake
+
+
+def _change_files(storage: "Storage", settings: "Settings") -> "ChangeFiles":
+    from lakebed.api.engine import engine_of
+    from lakebed.api.writing import write_options
+    from lakebed.rowops.change_files import ChangeFiles
+    from lakebed.rowops.workbench import Workbench
+
+    return ChangeFiles(
+        storage,
+        lambda: Workbench(partial(engine_of, storage, settings)),
+        partial(write_options, settings),
+    )
 
 
 def _shown(place: _Place) -> str:

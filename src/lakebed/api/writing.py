@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from lakebed.api.constraints import bind_all, enforced
 from lakebed.api.parts import Parts
+from lakebed.api.settings import Settings
 from lakebed.core.crash import crash_point
 from lakebed.engines.arrow.conform import conform
 from lakebed.engines.arrow.evaluate import matches
@@ -83,15 +84,17 @@ def _write(
         schema=state.schema,
         spec=state.spec,
         sort_order=state.sort_order,
-        options=_options(parts, state),
+        options=write_options(parts.settings, state),
         name_prefix=prefix,
         lineage=lineage,
     )
 
 
-def _options(parts: Parts, state: TableState) -> WriteOptions:
+def write_options(settings: Settings, state: TableState) -> WriteOptions:
+    """How a table wants its Parquet files."""
+
     def value(name: str) -> str | int | float:
-        return parts.settings.value(name, state.properties)
+        return settings.value(name, state.properties)
 
     codec = str(value("write.parquet.compression-codec"))
     return WriteOptions(

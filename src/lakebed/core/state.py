@@ -24,15 +24,16 @@ from lakebed.model.changes import (
 )
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.files import DataFile
-from lakebed.model.history import DELTA, ICEBERG, TableState
+from lakebed.model.history import CHANGE_FEED, DELTA, ICEBERG, TableState
 from lakebed.model.ids import StateId
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from lakebed.model.schema import Schema
-from lakebed.model.types import FixedType, Primitive, Stored, is_scalar
+from lakebed.model.types import FixedType, Primitive, Stored, can_widen, is_scalar
 from lakebed.model.vectors import Positions
 
 # Delta keeps partition values as text; these types do not survive that in every reader.
 _NOT_IN_DELTA_FOLDERS = ("binary", "float", "double")
+_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 def first_state(change: CreateTable) -> TableState:
@@ -151,13 +152,36 @@ def restored(state: TableState, then: TableState) -> TableState:
         schema=then.schema,
         spec=then.spec,
         sort_order=then.sort_order,
-        properties=then.properties,
+        properties=_properties_then(state, then),
         constraints=then.constraints,
         comment=then.comment,
         delta_mapping=state.delta_mapping or then.delta_mapping,
         delta_partitioned=state.delta_partitioned and then.delta_partitioned,
     )
+    _refuse_narrower(state, after)
     return state if after == state else _checked(replace(after, id=StateId(state.id + 1)))
+
+
+def _properties_then(state: TableState, then: TableState) -> dict[str, str]:
+    """Whoever follows the change feed learns of the restore, and of what comes after it."""
+    properties = {k: v for k, v in then.properties.items() if k != CHANGE_FEED}
+    now = {k: v for k, v in state.properties.items() if k == CHANGE_FEED}
+    return {**properties, **now}
+
+
+def _refuse_narrower(state: TableState, after: TableState) -> None:
+    """Rows that a restore takes away may hold values that its types do not."""
+    if not state.delta_change_feed or DELTA not in state.formats:
+        return
+    was = {f.id: f.type for f in state.schema.walk() if is_scalar(f.type)}
+    for field in after.schema.walk():
+        if field.id in was and not can_widen(was[field.id], field.type):
+            raise UnsupportedFeature(
+                f"column {field.name!r} is {was[field.id]} now and was {field.type} then: Delta's"
+                " change feed cannot tell of both in one commit",
+                hint=f"set {CHANGE_FEED} to false first, or restore a later version",
+                column=field.name,
+            )
 
 
 def _checked(state: TableState) -> TableState:
@@ -172,6 +196,7 @@ def _checked(state: TableState) -> TableState:
     _refuse_initial_defaults(state)
     _refuse_floats(state)
     _refuse_fixed(state)
+    _refuse_feed_names(state)
     return state
 
 
@@ -184,6 +209,16 @@ def _refuse_initial_defaults(state: TableState) -> None:
             hint="publish the table as Iceberg alone (formats=['iceberg']); or add the column"
             " without a default, update its rows, then set the default",
             columns=filled,
+        )
+
+
+def _refuse_feed_names(state: TableState) -> None:
+    clash = [f.name for f in state.schema.fields if f.name.casefold() in _FEED_COLUMNS]
+    if state.delta_change_feed and DELTA in state.formats and clash:
+        raise UnsupportedFeature(
+            f"Delta's change feed has columns of its own with the names: {', '.join(clash)}",
+            hint=f"rename them, or leave {CHANGE_FEED} off: changes() needs no property",
+            columns=clash,
         )
 
 
@@ -213,13 +248,17 @@ def _refuse_fixed(state: TableState) -> None:
 
 
 def _shows_partitions(schema: Schema, spec: PartitionSpec) -> bool:
-    """Delta has identity partitions on top-level columns only, and needs a column besides them."""
+    """Delta has identity partitions on top-level columns only, and needs a column besides them.
+
+    DuckDB shows NULL in a partition column that stands behind a column with another name in files.
+    """
     sources = [next((f for f in schema.fields if f.id == p.source_id), None) for p in spec.fields]
     return (
         bool(sources)
         and spec.is_identity
         and len(sources) < len(schema.fields)
         and all(f is not None and is_scalar(f.type) for f in sources)
+        and all(f.name == f.physical for f in schema.fields)
         and not any(
             isinstance(f.type, Primitive) and f.type.name in _NOT_IN_DELTA_FOLDERS
             for f in sources

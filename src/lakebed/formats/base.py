@@ -36,6 +36,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def measure(storage: Storage, path: str) -> tuple[int, str]:
+    """Size and digest of a stored file that may be large."""
+    hashed = hashlib.sha256()
+    with storage.open_input(path) as file:
+        while piece := file.read(1 << 20):
+            hashed.update(piece)
+        return file.tell(), hashed.hexdigest()
+
+
 def record(
     kind: str, *, format_: str, number: int, view: VersionView, path: str, data: bytes
 ) -> PublicationRecord:

@@ -16,6 +16,7 @@ FORMATS = (DELTA, ICEBERG)
 BRANCH = "branch"
 TAG = "tag"
 MAIN = "main"
+CHANGE_FEED = "delta.enableChangeDataFeed"  # Delta's own name for its property
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class TableState:
     comment: str | None = None
     delta_vectors: bool = False  # deletion vectors were used; once on, stays on
     constraints: Mapping[str, str] = field(default_factory=dict)  # name: condition, as SQL text
+
+    @property
+    def delta_change_feed(self) -> bool:
+        """Does Delta tell what happened to rows, in files of its own?"""
+        return self.properties.get(CHANGE_FEED) == "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +201,19 @@ class OutboxRow:
 
 
 VECTORS = "vectors"
+CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationRecord:
     """A file that was published: for Delta `number` is the version, for Iceberg a counter.
 
-    For a file of deletion vectors it is the sequence number of the snapshot that made them.
+    For a file of deletion vectors it is the sequence number of the snapshot that made them; for
+    those of Delta's change feed, of which a version may have many, it counts all of them.
     """
 
     format: str
-    kind: str  # commit, start, checkpoint, metadata or vectors
+    kind: str  # commit, start, checkpoint, metadata, vectors or changes
     number: int
     version: Version
     path: str  # relative to the table's root

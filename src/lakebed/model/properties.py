@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lakebed.model.errors import InvalidSetting, UnsupportedFeature
+from lakebed.model.errors import InvalidSetting
+from lakebed.model.history import CHANGE_FEED
 from lakebed.model.names import is_text
 from lakebed.model.settings import BY_NAME, parse_setting
 
@@ -27,12 +28,9 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
     """Of a table: settings are checked by their rules."""
     checked = check_texts(properties)
     for name, text in checked.items():
-        if name == "delta.enableChangeDataFeed":
-            raise UnsupportedFeature(
-                "the files of Delta's own change feed are not written",
-                hint="table.changes() and `lakebed changes` need nothing to be switched on",
-                name=name,
-            )
+        if name == CHANGE_FEED:
+            checked[name] = _true_or_false(name, text)
+            continue
         if name.startswith(_OURS) and name not in BY_NAME:
             raise InvalidSetting(
                 f"property {name!r} is published by lakebed itself",
@@ -49,6 +47,16 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
                 )
             checked[name] = str(parse_setting(setting, text))
     return checked
+
+
+def _true_or_false(name: str, text: str) -> str:
+    if text.lower() not in ("true", "false"):
+        raise InvalidSetting(
+            f"property {name!r} = {text!r} is neither true nor false",
+            hint="true writes Delta's own change feed from now on",
+            name=name,
+        )
+    return text.lower()
 
 
 def check_texts(properties: Mapping[str, object]) -> dict[str, str]:

@@ -355,13 +355,3 @@ def test_values_of_every_type_come_back_as_they_are(lake: lakebed.Lake) -> None:
     assert after["b"].to_pylist() == [-127, 2]
     same = [n for n in table.arrow_schema.names if n != "b"]
     assert after.select(same).to_pylist() == before.select(same).to_pylist()
-
-
-def test_the_files_of_deltas_own_feed_are_refused_with_a_reason(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", rows(1))
-
-    with pytest.raises(lakebed.InvalidInput) as refused:
-        table.set_properties({"delta.enableChangeDataFeed": "true"})
-
-    assert refused.value.code == "UNSUPPORTED_FEATURE"
-    assert "changes()" in refused.value.hint

@@ -77,6 +77,15 @@ class RemoveAction:
 
 
 @dataclass(frozen=True, slots=True)
+class CdcAction:
+    """A file of the change feed. Whoever reads changes reads such files alone, if there are any."""
+
+    path: str
+    partition_values: Mapping[str, str | None]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommitInfo:
     """Free text for people, but for the time and the transaction it belongs to."""
 
@@ -105,6 +114,7 @@ Action = (
     | TxnAction
     | AddAction
     | RemoveAction
+    | CdcAction
     | SidecarAction
 )
 
@@ -139,6 +149,8 @@ def to_plain(action: Action) -> tuple[str, Plain]:
             return "add", _present(_add(action))
         case RemoveAction():
             return "remove", _present(_remove(action))
+        case CdcAction():
+            return "cdc", _cdc(action)
         case SidecarAction(path):
             return "sidecar", {"path": path}
 
@@ -212,6 +224,15 @@ def _remove(remove: RemoveAction) -> Plain:
     }
 
 
+def _cdc(cdc: CdcAction) -> Plain:
+    return {
+        "path": encode_path(cdc.path),
+        "partitionValues": dict(cdc.partition_values),
+        "size": cdc.size_bytes,
+        "dataChange": False,
+    }
+
+
 def _vector(vector: DeletionVector | None) -> Plain | None:
     if vector is None:
         return None
@@ -244,6 +265,8 @@ def from_plain(name: str, plain: object) -> Action | None:
             return _read_add(plain)
         case "remove":
             return _read_remove(plain)
+        case "cdc":
+            return _read_cdc(plain)
         case "sidecar":
             return SidecarAction(unquote(_need(plain, "path", str)))
         case _:
@@ -320,6 +343,14 @@ def _read_remove(plain: Plain) -> RemoveAction:
         size_bytes=_maybe(plain, "size", int),
         deletion_vector=_read_vector(plain),
         data_change=plain.get("dataChange") is not False,
+    )
+
+
+def _read_cdc(plain: Plain) -> CdcAction:
+    return CdcAction(
+        path=unquote(_need(plain, "path", str)),
+        partition_values=_texts(plain, "partitionValues") or {},
+        size_bytes=_need(plain, "size", int),
     )
 
 

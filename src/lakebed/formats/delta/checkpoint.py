@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakebed.formats.base import measure
 from lakebed.formats.delta.actions import Action, AddAction, Plain, from_plain, to_plain
 from lakebed.model.errors import DataCorrupt
 from lakebed.storage.base import Output, Storage
@@ -126,11 +127,7 @@ def existing_checkpoint(storage: Storage, path: str) -> Written:
             hint="move it away and run `lakebed publish`",
             path=path,
         )
-    hashed = hashlib.sha256()
-    with storage.open_input(path) as file:
-        while piece := file.read(1 << 20):
-            hashed.update(piece)
-        return Written(file.tell(), hashed.hexdigest(), actions, adds)
+    return Written(*measure(storage, path), actions, adds)
 
 
 def known_times(storage: Storage, path: str) -> dict[str, int]:

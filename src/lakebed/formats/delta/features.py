@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakebed.formats.delta.actions import ProtocolAction
-from lakebed.model.history import TableState
+from lakebed.model.history import CHANGE_FEED, TableState
 from lakebed.model.ids import Version
 from lakebed.model.types import Field, StructType
 
@@ -65,6 +65,12 @@ FEATURES: tuple[Feature, ...] = (
         properties=lambda _: {"delta.enableDeletionVectors": "true"},
     ),
     Feature("appendOnly", readers=False, used=_is_append_only),
+    Feature(
+        "changeDataFeed",
+        readers=False,
+        used=lambda state: state.delta_change_feed,
+        properties=lambda _: {CHANGE_FEED: "true"},
+    ),
     Feature("invariants", readers=False, used=lambda state: _has_required(state.schema.fields)),
     Feature(
         "allowColumnDefaults",
@@ -97,7 +103,7 @@ CLAIMS = (
     "delta.columnMapping.",
     "delta.constraints.",
     "delta.coordinatedCommits.",
-    "delta.enableChangeDataFeed",
+    CHANGE_FEED,
     "delta.enableDeletionVectors",
     "delta.enableIcebergCompat",
     "delta.enableInCommitTimestamps",
@@ -130,6 +136,8 @@ def configuration_of(state: TableState, start: Start | None) -> dict[str, str]:
     for feature in FEATURES:
         if feature.used(state):
             shown.update(feature.properties(state))
+    if CHANGE_FEED in state.properties:
+        shown[CHANGE_FEED] = state.properties[CHANGE_FEED]  # deltalake reads on unless it is told
     if start is not None:
         shown["delta.inCommitTimestampEnablementVersion"] = str(start.version)
         shown["delta.inCommitTimestampEnablementTimestamp"] = str(start.time_ms)

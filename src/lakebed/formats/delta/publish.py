@@ -7,10 +7,17 @@ import orjson
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger, VersionView
 from lakebed.formats.base import Published, put_once, record
-from lakebed.formats.delta.actions import Action, CommitInfo, encode_lines, from_plain
+from lakebed.formats.delta.actions import Action, CdcAction, CommitInfo, encode_lines, from_plain
+from lakebed.formats.delta.changes import (
+    ChangeWriter,
+    is_told_by_files,
+    records_of,
+    write_changes,
+)
 from lakebed.formats.delta.checkpoint import Written, existing_checkpoint, write_checkpoint
 from lakebed.formats.delta.features import Start
 from lakebed.formats.delta.log import LAST_CHECKPOINT, checkpoint_path, commit_path, log_versions
+from lakebed.formats.delta.read import read_actions
 from lakebed.formats.delta.translate import commit_actions, commit_info, state_actions, state_shows
 from lakebed.formats.delta.vectors import describe, file_bytes, file_path
 from lakebed.formats.delta.whole_state import (
@@ -39,10 +46,14 @@ class DeltaPublisher:
     format = DELTA
 
     def __init__(
-        self, storage: Storage, settings: Callable[[str, Mapping[str, str]], Value]
+        self,
+        storage: Storage,
+        settings: Callable[[str, Mapping[str, str]], Value],
+        changes: ChangeWriter,
     ) -> None:
         self._storage = storage
         self._settings = settings
+        self._changes = changes
 
     def publish(self, ledger: Ledger, view: VersionView, kind: str) -> Published:
         match kind:
@@ -66,19 +77,40 @@ class DeltaPublisher:
                 anew = shown_anew(self._storage, ledger, view, start)
         vectors = describe(ledger, view.head.uuid, (*view.added, *view.removed))
         lines += commit_actions(view, vectors, anew)
+        told = self._tell(ledger, view) if anew or not is_told_by_files(view) else []
+        lines += told
         named = [f.vector for f in view.added if f.vector is not None]
         files = self._put_vectors(ledger, view, named, anew=False)
         written = self._put(view, "commit", encode_lines(lines))
         due = self._checkpoint_is_due(ledger, view)
-        return Published((*files, written), follow_up=("checkpoint",) if due else ())
+        changes = records_of(self._storage, view, told)
+        return Published((*files, *changes, written), follow_up=("checkpoint",) if due else ())
 
     def _start(self, ledger: Ledger, view: VersionView) -> Published:
         files = self._put_vectors(ledger, view, live_vectors(ledger, view), anew=True)
         lines = [encode_lines([commit_info(view)])]
         lines += [encode_lines(piece) for piece in start_lines(ledger, view)]
+        told = self._tell(ledger, view)  # not all of these files are new
+        lines.append(encode_lines([*told]))
         written = self._put(view, "start", b"".join(lines))
         start = Start(view.commit.version, view.commit.time_ms)
-        return Published((*files, written, self._checkpoint(ledger, view, start)))
+        changes = records_of(self._storage, view, told)
+        return Published((*files, *changes, written, self._checkpoint(ledger, view, start)))
+
+    def _tell(self, ledger: Ledger, view: VersionView) -> list[CdcAction]:
+        """What the version did to rows, in files of their own, when the table wants that."""
+        if not view.state.delta_change_feed:
+            return []
+        path = commit_path(view.commit.version)
+        whole = f"{view.head.location}/{path}"
+        if self._storage.stat(whole) is None:
+            told = write_changes(self._storage, self._changes, ledger, view)
+            crash_point("publish_delta_after_changes")
+            return told
+        if not _is_ours(view, self._storage.get(whole)):
+            raise _foreign(self._storage, view, path)
+        # An earlier try came as far as this: its log names its files.
+        return [a for a in read_actions(self._storage, whole) if isinstance(a, CdcAction)]
 
     def _put_vectors(
         self, ledger: Ledger, view: VersionView, named: Iterable[DeletionVector], *, anew: bool

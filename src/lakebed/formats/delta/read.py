@@ -8,6 +8,7 @@ import orjson
 from lakebed.formats.delta.actions import (
     Action,
     AddAction,
+    CdcAction,
     CommitInfo,
     DeletionVector,
     MetadataAction,
@@ -145,7 +146,7 @@ class _Replay:
                     time_ms = action.in_commit_ms or action.time_ms
                     if time_ms is not None:
                         self.timestamps[version] = time_ms
-                case CommitInfo() | SidecarAction():
+                case CommitInfo() | CdcAction() | SidecarAction():
                     pass
 
     def snapshot(self, root: str, version: Version) -> DeltaSnapshot:

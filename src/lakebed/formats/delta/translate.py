@@ -121,7 +121,7 @@ def add_of(
     file = live.file
     return AddAction(
         path=file.path,
-        partition_values=_partition_values(layout, file),
+        partition_values=partition_values(layout, file),
         size_bytes=file.size_bytes,
         modified_ms=time_ms,
         stats=_stats(layout, file, tight=live.vector is None),
@@ -142,14 +142,15 @@ def remove_of(
     return RemoveAction(
         path=file.path,
         deleted_ms=time_ms,
-        partition_values=_partition_values(layout, file),
+        partition_values=partition_values(layout, file),
         size_bytes=file.size_bytes,
         deletion_vector=vectors[live.vector.id] if live.vector else None,
         data_change=data_change,
     )
 
 
-def _partition_values(layout: Layout, file: DataFile) -> dict[str, str | None]:
+def partition_values(layout: Layout, file: DataFile) -> dict[str, str | None]:
+    """By the physical names of the columns."""
     if not layout.partition:
         return {}
     values = zip(layout.partition, file.partition, strict=True)
