@@ -10,8 +10,7 @@ from lakebed.core.plan import Plan
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.files import BOUND_LENGTH, ColumnStats, LiveFile
 from lakebed.model.types import Field, Primitive, Stored
-from lakebed.sql.aggregates import Aggregate, aggregates_of
-from lakebed.sql.query import Select
+from lakebed.sql.aggregates import Aggregate
 
 _TEXTS = (Primitive("string"), Primitive("binary"))
 _FLOATS = (Primitive("float"), Primitive("double"))
@@ -21,13 +20,18 @@ class _Unknown(Exception):
     """The files do not tell; the rows must be read."""
 
 
-def counted(select: Select, relations: Sequence[Bound]) -> pa.Table | None:
-    """None when it takes more than counting."""
+def all_rows(wanted: Sequence[Aggregate], rows: int) -> pa.Table:
+    """The answer when nothing but count(*) is wanted."""
+    count = pa.array([rows], pa.int64())
+    return pa.Table.from_arrays([count] * len(wanted), names=[each.name for each in wanted])
+
+
+def counted(wanted: Sequence[Aggregate], relations: Sequence[Bound]) -> pa.Table | None:
+    """None when the rows must be read."""
     if len(relations) != 1 or not isinstance(relations[0].rows, Plan):
         return None
     plan = relations[0].rows
-    wanted = aggregates_of(select) if not plan.pruned else None
-    if wanted is None:
+    if plan.pruned:
         return None
     try:
         columns = [_column(plan, each) for each in wanted]

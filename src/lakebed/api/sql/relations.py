@@ -57,6 +57,17 @@ class Relations:
             found.append(self._table(reference, heads.get(name)))
         return found
 
+    def row_count(self, reference: Reference) -> int | None:
+        """The rows of a table as it is now: its head knows them. None for anything else."""
+        if self._context.transaction is not None or _travels(reference):
+            return None
+        name = self._context.full(reference.name)
+        if self._context.parts.views.find(name) is not None:
+            return None
+        require(self._context.parts.principal, "read", str(name))
+        (head,) = self._context.parts.catalog.find_many([name])
+        return head.live_rows
+
     def _sort(
         self,
         reference: Reference,
