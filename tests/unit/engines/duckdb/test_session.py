@@ -107,6 +107,19 @@ def test_plans_bound_after_the_first_statement_are_read_too(tmp_path: Path) -> N
             assert rows.to_pylist() == [{"a": 2}]
 
 
+def test_small_files_do_not_come_as_small_batches(tmp_path: Path) -> None:
+    table = local(tmp_path, "a int")
+    for n in range(20):
+        table.add([{"a": n}])
+
+    with Session(table.storage, LIMITS) as session:
+        session.bind_plan("t", table.plan())
+        batches = list(session.batches("SELECT a FROM t"))
+
+    assert len(batches) < 20
+    assert sorted(v for b in batches for v in b.column(0).to_pylist()) == list(range(20))
+
+
 def test_rows_can_be_bound_as_table_reader_and_batches(session: Session) -> None:
     table = pa.table({"a": [1, 2, 3]})
 
