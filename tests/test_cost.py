@@ -172,3 +172,22 @@ def test_a_commit_costs_the_same_after_many_schema_changes(tmp_path: Path, count
     assert means[1]["statements"] <= means[0]["statements"] * MOST
     # Snapshots of the first round are listed in the second one's metadata.
     assert means[1]["bytes"] <= means[0]["bytes"] * 2
+
+
+@pytest.mark.slow
+def test_a_point_delete_opens_one_file_of_a_thousand(tmp_path: Path, counts: Counts) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    table = lake.create_table("s.t", SCHEMA, partition_by=["bucket(1000, id)"])
+    rows = {"id": list(range(20_000)), "name": ["x"] * 20_000, "amount": [0.5] * 20_000}
+    table.append(pa.table(rows))
+    assert len(table.files()) == 1000
+    assert lake._parts.worker.wait(60)
+    before = counts.now["opened"]
+
+    commit = table.delete("id = 4711")
+
+    assert commit.summary["deleted_rows"] == 1
+    assert commit.summary["scanned_files"] == 1
+    assert counts.now["opened"] - before <= 3  # the data file, and what publication looks up
+    assert table.row_count == 19_999
+    lake.close()
