@@ -1,8 +1,5 @@
 """A history as told by its model, read by everybody: the lake's own readers and stock ones."""
 
-import json
-import os
-import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +7,13 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pytest
 from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed.engines.arrow.read import read
 from lakebed.storage import open_storage
 from tests.interop import expected
+from tests.interop.duckdb155 import asked_of_duckdb
 from tests.interop.history_model import ID, UID, Version
 from tests.interop.history_steps import Story
 from tests.interop.plain import plain_rows
@@ -30,8 +27,6 @@ from tests.interop.readers import (
     Reader,
 )
 
-DRIVER = Path(__file__).parent / "duckdb_driver.py"
-PYTHON = "LAKEBED_DUCKDB155_PYTHON"
 STOCK: dict[str, Reader] = {
     "deltalake QueryBuilder": DeltaQuery(),
     "Polars scan_delta": PolarsDelta(),
@@ -136,24 +131,14 @@ def refusal(reader: str, version: Version, text: str) -> bool:
 
 
 def check_duckdb(questions: list[Asked]) -> None:
-    python = os.environ.get(PYTHON)
-    if not python:
-        pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
     sources = [
         f"delta_scan('{q.at.location}', version={q.at.version})"
         if q.format == "delta"
         else f"iceberg_scan('{q.at.metadata_path}')"
         for q in questions
     ]
-    done = subprocess.run(
-        [python, str(DRIVER)],
-        input=json.dumps([{"sql": f"SELECT * FROM {source}"} for source in sources]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for question, answer in zip(questions, json.loads(done.stdout), strict=True):
+    answers = asked_of_duckdb([f"SELECT * FROM {source}" for source in sources])
+    for question, answer in zip(questions, answers, strict=True):
         rows = shown(question.version)
         wanted = {str(k): {n: repr(v) for n, v in row.items()} for k, row in rows.items()}
         assert answer == {"rows": wanted}, question.at

@@ -77,10 +77,12 @@ def _values(keys: list[pa.Array], row: int) -> Values:
 
 def _folder(name: str, text: str | None) -> str:
     whole = f"{_encoded(name)}={NULL_FOLDER if text is None else _encoded(text)}"
-    if len(whole) <= _LONGEST_FOLDER and is_safe_name(whole) and text != NULL_FOLDER:
+    plain = "%" not in whole and is_safe_name(whole) and text != NULL_FOLDER
+    if plain and len(whole) <= _LONGEST_FOLDER:
         return whole
-    # Too long, or readers would take it for a path or for NULL: a plain stem and a digest, without
-    # a "=", so that nobody takes the value from the folder's name.
+    # Too long, or readers would take it for a path or for NULL, or would have to decode it: Polars
+    # then misses the deletion vector of a file. A plain stem and a digest, without a "=", so that
+    # nobody takes the value from the folder's name.
     stem = re.sub(r"%[0-9A-F]{2}|[.=]", "_", whole)[: _LONGEST_FOLDER - 17]
     return f"{stem}-{hashlib.sha256(whole.encode()).hexdigest()[:16]}"
 

@@ -4,7 +4,6 @@ import math
 import re
 from decimal import Decimal
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -135,9 +134,10 @@ def test_a_folder_is_safe_whatever_the_value(value: str) -> None:
     folder = partition_folder(spec, (value,), schema)
 
     assert safe_path(f"t/data/{folder}/f.parquet")
-    assert re.fullmatch(r"[A-Za-z0-9_.=%-]{1,255}", folder)
+    # Nothing to decode: Polars misses the deletion vectors of files whose path is encoded.
+    assert re.fullmatch(r"[A-Za-z0-9_.=-]{1,255}", folder)
     # Where readers could not get the value back from the name, it must not look like one.
-    assert ("=" in folder) == (unquote(folder) == f"region={value}")
+    assert ("=" in folder) == (folder == f"region={value}")
     assert folder.count("=") <= 1
 
 
@@ -170,9 +170,6 @@ def test_any_name_and_value_make_a_safe_folder(name: str, value: str) -> None:
         ("d date", "month(d)", 648, "d_month=2024-01"),
         ("d date", "day(d)", -719_162, "d_day=0001-01-01"),
         ("t timestamp", "hour(t)", 474_037, "t_hour=2024-01-29-13"),
-        ("t timestamp", "t", 1_500_000, "t=1970-01-01T00%3A00%3A01.500000"),
-        ("t timestamp_ns", "t", -1, "t=1969-12-31T23%3A59%3A59.999999999"),
-        ("t time", "t", 3_600_000_000, "t=01%3A00%3A00"),
         ("i long", "bucket(16, i)", 7, "i_bucket=7"),
         ("b boolean", "b", True, "b=true"),
         ("u uuid", "u", bytes(16), "u=00000000-0000-0000-0000-000000000000"),
@@ -186,6 +183,22 @@ def test_values_read_as_people_write_them(text: str, by: str, value: Any, folder
     schema = new_schema(parse_schema(text))
 
     assert partition_folder(parse_spec((by,), schema), (value,), schema) == folder
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "stem"),
+    [
+        ("t timestamp", 1_500_000, "t_1970-01-01T00_00_01_500000-"),
+        ("t timestamp_ns", -1, "t_1969-12-31T23_59_59_999999999-"),
+        ("t time", 3_600_000_000, "t_01_00_00-"),
+    ],
+)
+def test_values_that_do_not_fit_a_name_are_still_recognized(
+    text: str, value: int, stem: str
+) -> None:
+    schema = new_schema(parse_schema(text))
+
+    assert partition_folder(parse_spec(("t",), schema), (value,), schema).startswith(stem)
 
 
 def _is_defined(transform: Transform, kind: Type) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from lakebed.engines.arrow import write as write_module
 from lakebed.engines.arrow.conform import conform
 from lakebed.engines.arrow.types import to_arrow
-from lakebed.engines.arrow.write import WriteOptions, write
+from lakebed.engines.arrow.write import WriteOptions, write, write_changes
 from lakebed.model.errors import InvalidSetting, SchemaMismatch, StorageError, StorageFull
 from lakebed.model.files import DataFile
 from lakebed.model.partitioning import parse_sort_order, parse_spec
@@ -188,7 +188,7 @@ def test_each_partition_has_its_folder_and_keeps_its_columns(storage: MemoryStor
     files = written(storage, schema, rows, spec=spec)
 
     assert [f.path for f in files] == [
-        f"data/region=a%2Fb/d_month=1970-01/{PREFIX}-00000.parquet",
+        f"data/region_a_b-09c779526277464a/d_month=1970-01/{PREFIX}-00000.parquet",
         f"data/region=__HIVE_DEFAULT_PARTITION__/d_month=1970-02/{PREFIX}-00001.parquet",
     ]
     assert [f.partition for f in files] == [("a/b", 0), (None, 1)]
@@ -463,3 +463,28 @@ def test_columns_with_nan_go_without_statistics_and_keep_their_counts(
     for stats in (second.stats[x], second.stats[y.id]):
         assert (stats.nan_count, stats.null_count, stats.lower, stats.upper) == (1, 1, None, None)
     assert [f.record_count for f in (first, second)] == [2, 2]
+
+
+def test_changes_lie_in_one_folder_and_end_with_what_happened(storage: MemoryStorage) -> None:
+    schema = schema_of("id long, p string")
+    spec = parse_spec(["p"], schema)
+    batch = pa.record_batch(
+        {"id": [1, 2, 3], "p": ["a b", "c", "a b"], "_change_type": ["insert", "delete", "delete"]}
+    )
+    place: dict[str, Any] = {"storage": storage, "root": "t", "schema": schema, "spec": spec}
+
+    files = write_changes([batch], options=WriteOptions(), folder="_c/1", **place)
+    (empty,) = write_changes([], options=WriteOptions(), folder="_c/2", **place)
+
+    found = {f.partition: pq.read_table(storage.open_input(f"t/{f.path}")) for f in files}
+    assert [f.path for f in files] == ["_c/1/cdc-00000.parquet", "_c/1/cdc-00001.parquet"]
+    assert found["a b",].to_pylist() == [
+        {"id": 1, "p": "a b", "_change_type": "insert"},
+        {"id": 3, "p": "a b", "_change_type": "delete"},
+    ]
+    assert (empty.path, empty.record_count, empty.partition) == (
+        "_c/2/cdc-00000.parquet",
+        0,
+        (None,),
+    )
+    assert pq.read_schema(storage.open_input(f"t/{empty.path}")).names == batch.schema.names

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.engines.arrow.partition import partition_folder
+from lakebed.engines.arrow.partition import NULL_FOLDER
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.files import BOUND_LENGTH, ColumnStats, DataFile
 from lakebed.model.history import TableState
@@ -26,9 +27,7 @@ def write_file(storage: Storage, state: TableState, name: str, rows: Sequence[Ro
     sources = [state.schema.field(f.source_id) for f in state.spec.fields]
     partition = tuple(stored(rows[0][f.name]) for f in sources)
     assert all(tuple(stored(r[f.name]) for f in sources) == partition for r in rows)
-    folder = partition_folder(state.spec, partition, state.schema)
-    # Polars takes a folder with two equal signs for no partition at all.
-    levels = [part.replace("=", "%3D").replace("%3D", "=", 1) for part in folder.split("/")]
+    levels = [f"{quote(f.name, safe='')}={_folder(rows[0][f.name])}" for f in sources]
     path = "/".join(filter(None, ("data", *levels, name)))
     schema = to_arrow(state.schema, physical=True)
     physical = [_physical(StructType(state.schema.fields), row) for row in rows]
@@ -39,6 +38,15 @@ def write_file(storage: Storage, state: TableState, name: str, rows: Sequence[Ro
     assert found is not None
     stats = dict(_stats(state.schema.fields, rows))
     return DataFile(path, found.size_bytes, len(rows), state.spec.id, partition, stats)
+
+
+def _folder(value: Any) -> str:
+    """As other writers name it, with escapes; ours never need one."""
+    if value is None:
+        return NULL_FOLDER
+    if isinstance(value, datetime):
+        value = value.replace(tzinfo=None).isoformat()
+    return quote(str(value).lower() if isinstance(value, bool) else str(value), safe="")
 
 
 def _physical(kind: Type, value: Any) -> Any:
