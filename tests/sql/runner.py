@@ -89,7 +89,8 @@ def _refused(where: Any, sql: str, code: str, place: str) -> None:
 def _answered(where: Any, record: Record, place: str, *, is_sorted: bool) -> None:
     with where.sql(record.sql) as result:
         columns = [column.to_pylist() for column in result.to_arrow().columns]
-        found = ["|".join(map(_text, row)) for row in zip(*columns, strict=True)]
+        rows = ["|".join(map(_text, row)) for row in zip(*columns, strict=True)]
+        found = [line for row in rows for line in row.split("\n")]
     wanted = list(record.answer)
     if is_sorted:
         found, wanted = sorted(found), sorted(wanted)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from lakebed.api.creating import TableOptions
 from lakebed.api.defaults import to_default
+from lakebed.api.sql.columns import columns_of
 from lakebed.api.sql.constants import default_of
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.relations import Relations
@@ -14,7 +15,6 @@ from lakebed.api.sql.replacing import replace_table
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.select import rows_of
 from lakebed.api.transaction import Transaction
-from lakebed.engines.arrow.types import fields_from_arrow
 from lakebed.model.errors import (
     InvalidInput,
     NamespaceExists,
@@ -105,7 +105,7 @@ def _fields(
     if statement.columns:
         return tuple(_field(context, column, values) for column in statement.columns)
     assert rows is not None
-    return fields_from_arrow(rows.schema)
+    return columns_of(rows.schema)
 
 
 def _field(context: Context, column: ColumnDefinition, values: Values) -> Field:

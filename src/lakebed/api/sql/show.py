@@ -4,11 +4,11 @@ import fnmatch
 
 import pyarrow as pa
 
+from lakebed.api.sql.columns import columns_of
 from lakebed.api.sql.context import Context
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.select import rows_of
 from lakebed.api.sql.text import create_text, view_text
-from lakebed.engines.arrow.types import fields_from_arrow
 from lakebed.model.errors import InvalidInput
 from lakebed.sql.query import Reference, Select
 from lakebed.sql.statements import Describe, DescribeNamespace, Show, ShowCreate, ShowProperties
@@ -101,7 +101,7 @@ def _describe_view(context: Context, statement: Describe) -> Result:
     comments = dict(view.columns)
     rows: list[dict[str, object]] = [
         {"column": f.name, "type": str(f.type), "nullable": True, "comment": comments.get(f.name)}
-        for f in fields_from_arrow(reader.schema)
+        for f in columns_of(reader.schema)
         if statement.path in ((), (f.name,))
     ]
     if statement.extended:
