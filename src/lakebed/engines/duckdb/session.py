@@ -178,7 +178,9 @@ class Session:
             plan, metadata, locate=self._located(plan), keep=self._keep, vectors=vectors
         )
         self._create_view(name, plan, metadata, writer.write())
-        wanted = [str(self._connection.sqltype(kind)) for _, kind in columns_of(plan, metadata)]
+        kinds = [kind for _, kind in columns_of(plan, metadata)]
+        names = {kind: str(self._connection.sqltype(kind)) for kind in set(kinds)}
+        wanted = [names[kind] for kind in kinds]
         found = self._connection.sql(f"SELECT * FROM {quoted(name)}").types
         if wanted and [str(kind) for kind in found] != wanted:
             # The first file holds other types than the table; then each file is told ours.
