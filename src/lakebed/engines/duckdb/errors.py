@@ -64,7 +64,8 @@ _PATTERNS: tuple[tuple[str, type[LakebedError], str], ...] = (
     (r"configuration has been locked", Forbidden, "settings of a query are those of the lake"),
 )
 _COLUMN = re.compile(
-    r'column "([^"]+)" (?:(?:was )?not found|that exists)|have a column named "([^"]+)"|key "([^"]+)" in'
+    r'column "([^"]+)" (?:(?:was )?not found|that exists)'
+    r'|have a column named "([^"]+)"|key "([^"]+)" in'
 )
 _CANDIDATES = re.compile(r"(?:Candidate (?:bindings|Entries): :? ?|Did you mean )([^\n?]+)\??")
 _PLACE = re.compile(r"\n\nLINE (\d+): ([^\n]*)\n( *)\^*")
