@@ -60,6 +60,10 @@ def delete(lake: lakebed.Lake) -> None:
     lake.table("c.big").delete("word = 'w1'")
 
 
+def changes(lake: lakebed.Lake) -> None:
+    lake.table("c.told").delete("id = 1")
+
+
 def rewrite(lake: lakebed.Lake) -> None:
     lake.table("a.left").delete("id = 1", settings={"write.delete.mode": "copy-on-write"})
 
@@ -117,6 +121,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         append,
         overwrite,
         delete,
+        changes,
         refs,
         branch,
         forward,
@@ -162,6 +167,9 @@ def prepare(lake: lakebed.Lake, job: str) -> None:
     elif job == "delete":
         words = [f"w{i % 2}" for i in range(BIG)]
         lake.create_table("c.big", pa.table({"id": range(BIG), "word": words}))
+    elif job == "changes":
+        feed = {"delta.enableChangeDataFeed": "true"}
+        lake.create_table("c.told", SCHEMA, properties=feed).append(rows(0, 1, 2))
     elif job in ("branch", "forward"):
         refs(lake)
         if job == "forward":

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 import lakebed
@@ -33,6 +35,7 @@ STEPS = {
     "append": WRITE,
     "overwrite": WRITE,
     "delete": (*COMMIT, *DELTA, *ICEBERG, *MARK),
+    "changes": ("publish_delta_after_changes", *DELTA, *MARK),
     "rewrite": ("rowops_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK),
     "refs": ("ref_after_sql", "publish_iceberg_after_metadata", *MARK),
     "branch": (*COMMIT, *ICEBERG, *MARK),
@@ -65,6 +68,7 @@ AFTER: dict[str, dict[str, list[int]]] = {
     "append": {"a.left": [0, 1, 2, 10, 11]},
     "overwrite": {"a.left": [20]},
     "delete": {"c.big": list(range(0, BIG, 2))},
+    "changes": {"c.told": [0, 2]},
     "rewrite": {"a.left": [0, 2]},
     "refs": {},
     "branch": {},
@@ -102,8 +106,15 @@ def test_killed_at_a_step_the_lake_is_in_the_old_state_or_the_new_one(
         before = BASE | ({start: [0]} if start else {})
         if job == "delete":
             before |= {"c.big": list(range(BIG))}
+        if job == "changes":
+            before |= {"c.told": [0, 1, 2]}
         expected = before if step in NOT_YET_COMMITTED else before | AFTER[job]
         assert_healthy(lake, expected)
+        if job == "changes":
+            told = deltalake.DeltaTable(lake.table("c.told").location).load_cdf(2)
+            assert pa.table(told).select(["id", "_change_type"]).to_pylist() == [
+                {"id": 1, "_change_type": "delete"}
+            ]
         if start:
             both = ("delta", "iceberg")
             assert (lake.table(start).formats == both) is (step not in NOT_YET_COMMITTED)

@@ -74,6 +74,23 @@ def spark_table(
         "columns": list(columns or ()),
         "where": where,
     }
+    return _ask(question)
+
+
+def spark_changes(location: str | Path, first: int, last: int) -> pa.Table:
+    """A Delta table's change feed, both versions included."""
+    question = {
+        "format": "delta",
+        "location": str(location),
+        "version": None,
+        "columns": [],
+        "where": None,
+        "changes": [first, last],
+    }
+    return _ask(question)
+
+
+def _ask(question: dict[str, Any]) -> pa.Table:
     connection = _connection()
     try:
         connection.send_bytes(json.dumps(question).encode())

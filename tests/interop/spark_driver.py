@@ -1,6 +1,7 @@
 """Runs in Spark's own interpreter: one session for a whole test run, asked over FOLDER/socket.
 
-A question is JSON: format, location, version, columns, where. Its answer is two messages: b"rows"
+A question is JSON: format, location, version, columns, where, and changes (first and last version)
+for the change feed of a Delta table. Its answer is two messages: b"rows"
 and an Arrow stream, or b"error" and a text. It ends when the last of those who asked has gone.
 """
 
@@ -106,12 +107,22 @@ class Askers:
 
     def _answer(self, question: dict[str, Any]) -> tuple[bytes, bytes]:
         try:
-            frame = self._frame(question["format"], question["location"], question["version"])
+            frame = self._changes(question) or self._frame(
+                question["format"], question["location"], question["version"]
+            )
             frame = frame.where(question["where"]) if question["where"] else frame
             columns = question["columns"]
             return b"rows", stream((frame.selectExpr(*columns) if columns else frame).toArrow())
         except Exception as error:  # whatever Spark says is the answer
             return b"error", reasons(error).encode()
+
+    def _changes(self, question: dict[str, Any]) -> Any:
+        if "changes" not in question:
+            return None
+        first, last = question["changes"]
+        reader = self._session.read.format("delta").option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", first).option("endingVersion", last)
+        return reader.load(question["location"])
 
     def _frame(self, format: str, location: str, version: str | None) -> Any:
         """What cannot change is kept: loading a Delta version takes Spark several jobs."""

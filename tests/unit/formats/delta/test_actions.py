@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lakebed.formats.delta.actions import (
     Action,
     AddAction,
+    CdcAction,
     CommitInfo,
     DeletionVector,
     MetadataAction,
@@ -45,6 +46,7 @@ ACTIONS: tuple[Action, ...] = (
     AddAction("f", {}, 5, 6, None, DeletionVector("u", "ab^-", 10, 2, 1), data_change=False),
     RemoveAction("a b", 5, {"p": "x"}, 7),
     RemoveAction("old", None),
+    CdcAction("_change_data/a b/cdc.parquet", {"p": None, "q": "x"}, 7),
 )
 
 
