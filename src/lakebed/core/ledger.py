@@ -1,6 +1,7 @@
 """What the rows say about one table, for publishers and checks. Each call is one view."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lakebed.core.lines import find_commit
@@ -77,9 +78,28 @@ class Ledger:
         self.table_id = table_id
         self._view: VersionView | None = None
         self._shapes: tuple[list[Schema], list[PartitionSpec]] | None = None
+        self._tx: Tx | None = None
+
+    @contextmanager
+    def one_view(self) -> Iterator[None]:
+        """Everything that is asked meanwhile is one view, and one transaction."""
+        with self._store.read() as tx:
+            self._tx = tx
+            try:
+                yield
+            finally:
+                self._tx = None
+
+    @contextmanager
+    def _read(self) -> Iterator[Tx]:
+        if self._tx is not None:
+            yield self._tx
+            return
+        with self._store.read() as tx:
+            yield tx
 
     def head(self) -> TableHead | None:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return tables.get_table(tx, self.table_id)
 
     def view(self, version: Version, line: Line = MAIN_LINE) -> VersionView:
@@ -90,7 +110,7 @@ class Ledger:
         return view
 
     def _load_view(self, version: Version, line: Line) -> VersionView:
-        with self._store.read() as tx:
+        with self._read() as tx:
             head = tables.get_table(tx, self.table_id)
             commit = commits.get_commit(tx, self.table_id, version, line)
             assert head is not None and commit is not None, (self.table_id, version)
@@ -113,44 +133,44 @@ class Ledger:
         return tables.get_state(tx, self.table_id, state_id)
 
     def state(self, state_id: StateId) -> TableState:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return self._state(tx, state_id)
 
     def schemas(self) -> list[Schema]:
         """Every schema the table ever had, oldest first."""
         if self._shapes is not None:
             return self._shapes[0]
-        with self._store.read() as tx:
+        with self._read() as tx:
             return tables.list_schemas(tx, self.table_id)
 
     def specs(self) -> list[PartitionSpec]:
         if self._shapes is not None:
             return self._shapes[1]
-        with self._store.read() as tx:
+        with self._read() as tx:
             return tables.list_specs(tx, self.table_id)
 
     def sort_orders(self) -> list[SortOrder]:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return tables.list_orders(tx, self.table_id)
 
     def refs(self) -> list[Ref]:
         """Branches and tags as they were made; a branch is where its line is."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return refs.list_refs(tx, self.table_id)
 
     def line(self, line: Line) -> LineRecord:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return lines.get_line(tx, self.table_id, line)
 
     def commits(self, limit: int, line: Line = MAIN_LINE) -> list[CommitRecord]:
         """The newest ones of a line, newest first."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.newest_commits(tx, self.table_id, limit, line)
 
     def commits_until(self, version: Version, line: Line, limit: int) -> list[CommitRecord]:
         """The newest ones of a line up to a version, newest first; before its fork its parent's."""
         found: list[CommitRecord] = []
-        with self._store.read() as tx:
+        with self._read() as tx:
             while True:
                 wanted = limit - len(found)
                 found += commits.newest_commits(tx, self.table_id, wanted, line, up_to=version)
@@ -160,7 +180,7 @@ class Ledger:
                 version, line = min(version, record.fork_version), record.parent_line
 
     def files_at(self, version: Version, line: Line = MAIN_LINE) -> list[LiveFile]:
-        with self._store.read() as tx:
+        with self._read() as tx:
             typing = typing_of(tx, self.table_id)
             return files.files_at(tx, self.table_id, version, typing, line)
 
@@ -168,107 +188,107 @@ class Ledger:
         self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
     ) -> list[LiveFile]:
         """Visible at a version, with ids from `first` to `last`: what a manifest holds."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             typing, place = typing_of(tx, self.table_id), (self.table_id, version)
             return files.files_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:
-        with self._store.read() as tx:
+        with self._read() as tx:
             typing = typing_of(tx, self.table_id)
             return files.files_removed_between(tx, self.table_id, typing, after=after, up_to=up_to)
 
     def bitmaps(self, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
         """The deleted positions of some deletion vectors, as portable Roaring bitmaps."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return vectors.get_bitmaps(tx, self.table_id, ids)
 
     def vectors_in_run(
         self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
     ) -> list[LiveFile]:
         """Visible at a version, with vectors of these ids: what a delete manifest holds."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             typing, place = typing_of(tx, self.table_id), (self.table_id, version)
             return files.vectors_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:
         """Published files of deletion vectors, by the sequence numbers of their snapshots."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return publications.get_numbered(tx, self.table_id, format_, VECTORS, numbers)
 
     def vectors_of(self, snapshot_id: SnapshotId) -> list[tuple[DeletionVector, str]]:
         """Those a snapshot made, in the order of their ids, each with its data file's path."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return vectors.vectors_of(tx, self.table_id, snapshot_id)
 
     def commit_times(self, first: int, last: int) -> dict[int, int]:
         """The time in ms of each commit from one version to another."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.commit_times(tx, self.table_id, first, last)
 
     def commit_before(self, time_ms: int) -> CommitRecord | None:
         """The newest commit made at or before a time."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.commit_at(tx, self.table_id, time_ms)
 
     def app_transactions(self, version: Version) -> list[tuple[str, int, int]]:
         """(application, number, time in ms) in force at a version."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return attachments.app_transactions_at(tx, self.table_id, version)
 
     def snapshots(self) -> list[Snapshot]:
         """All there are, of every line, oldest first."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.list_snapshots(tx, self.table_id)
 
     def published_snapshots(self, limit: int) -> list[Snapshot]:
         """The newest snapshots of all lines that have a manifest list, newest first."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.published_snapshots(tx, self.table_id, limit)
 
     def newest_published(self, line: Line) -> Snapshot | None:
         """The newest snapshot of a line that has a manifest list."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.newest_published(tx, self.table_id, line)
 
     def snapshot(self, snapshot_id: SnapshotId) -> Snapshot | None:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return commits.get_snapshot(tx, self.table_id, snapshot_id)
 
     def live_manifests(self, line: Line = MAIN_LINE) -> list[ManifestRecord]:
         """Those of a line's newest publication, in the order of their ids."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return publications.live_manifests(tx, self.table_id, line)
 
     def manifests_at(self, line: Line, number: int) -> list[ManifestRecord]:
         """Those of a line as a publication left them."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return publications.manifests_at(tx, self.table_id, line, number)
 
     def publication_at(
         self, format_: str, kind: str, line: Line, version: Version
     ) -> PublicationRecord | None:
         """The newest one that shows a line at a version or before."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             key = (self.table_id, format_, kind, line)
             return publications.newest_of_line(tx, *key, up_to=version)
 
     def publications(self, format_: str, kind: str, limit: int) -> list[PublicationRecord]:
         """The newest ones, newest first."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             return publications.newest_publications(tx, self.table_id, format_, kind, limit)
 
     def all_publications(self) -> list[PublicationRecord]:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return publications.list_publications(tx, self.table_id)
 
     def known_paths(self) -> set[str]:
         """Every file below the table's root that the rows know of."""
-        with self._store.read() as tx:
+        with self._read() as tx:
             paths = files.all_paths(tx, self.table_id)
             paths |= publications.manifest_paths(tx, self.table_id)
             published = publications.list_publications(tx, self.table_id)
         return paths | {p.path for p in published}
 
     def pending(self) -> list[OutboxRow]:
-        with self._store.read() as tx:
+        with self._read() as tx:
             return outbox.pending(tx, self.table_id)

@@ -3,6 +3,7 @@
 import logging
 import random
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from lakebed.core.crash import crash_point
@@ -19,6 +20,7 @@ from lakebed.storage.claim import empty_folder, refuse_foreign
 _log = logging.getLogger("lakebed.publish")
 PURGE = "purge"
 CHECKPOINT = "checkpoint"
+COMMIT = "commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,11 @@ class Drainer:
         if row.kind == PURGE:
             self._purge(row, ledger)
             return False
-        written = self._publishers[row.format].publish(
-            ledger, ledger.view(row.version, row.line), row.kind
-        )
+        publisher = self._publishers[row.format]
+        # What takes long to write must not hold a transaction.
+        with ledger.one_view() if row.kind == COMMIT else nullcontext():
+            view = ledger.view(row.version, row.line)
+            written = publisher.publish(ledger, view, row.kind)
         crash_point("publish_before_mark")
         self._outbox.finish(
             row,
