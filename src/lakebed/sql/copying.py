@@ -9,11 +9,10 @@ from lakebed.sql.values import read_value
 
 _FORMATS = {
     ".csv": "csv",
-    ".tsv": "csv",
     ".parquet": "parquet",
     ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".arrow": "arrow",
 }
 Options = tuple[tuple[str, Value], ...]
@@ -50,21 +49,22 @@ def _copy_from(
     reader.expect("FROM")
     path = _path(reader)
     written, options = _options(reader)
-    return CopyFrom(target, reader.span, path, written or _by_name(path), columns, options)
+    return CopyFrom(target, reader.span, path, written or format_of(path), columns, options)
 
 
 def _copy_to(reader: Reader, source: Select) -> CopyTo:
     reader.expect("TO")
     path = _path(reader)
     written, options = _options(reader)
-    return CopyTo(source, reader.span, path, written or _by_name(path), options)
+    return CopyTo(source, reader.span, path, written or format_of(path), options)
 
 
 def _path(reader: Reader) -> str | Parameter:
     return reader.parameter() or reader.text("the path of a file in single quotes")
 
 
-def _by_name(path: str | Parameter) -> str | None:
+def format_of(path: str | Parameter) -> str | None:
+    """By the end of the name; None when that says nothing."""
     name = path.lower() if isinstance(path, str) else ""
     for ending in (".gz", ".zst"):
         name = name.removesuffix(ending)

@@ -13,16 +13,8 @@ from lakebed.api.sql.select import rows_of
 from lakebed.engines.arrow.files_in import read_files
 from lakebed.engines.arrow.files_out import write_stream
 from lakebed.model.errors import SqlUnsupported
+from lakebed.sql.copying import format_of
 from lakebed.sql.statements import CopyFrom, CopyTo
-
-_BY_NAME = {
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".json": "jsonl",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".arrow": "arrow",
-}
 
 
 def run_copy_from(context: Context, statement: CopyFrom, values: Values) -> Result:
@@ -43,7 +35,11 @@ def run_copy_from(context: Context, statement: CopyFrom, values: Values) -> Resu
 
 def run_copy_to(context: Context, statement: CopyTo, values: Values) -> Result:
     path = file_to_write(context, statement.path, values)
-    kind = (statement.format or _BY_NAME.get(path.suffix.lower(), "")).lower()
+    kind = (statement.format or format_of(path.name) or "").lower()
+    if path.suffix.lower() in (".gz", ".zst"):
+        raise SqlUnsupported(
+            f"COPY writes nothing compressed: {path.name}", hint="leave .gz out, or write parquet"
+        )
     if kind not in ("csv", "parquet", "json", "jsonl", "arrow"):
         raise SqlUnsupported(
             f"COPY cannot write {path.name}: its format is not known",

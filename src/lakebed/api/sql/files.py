@@ -26,17 +26,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def files_to_read(context: Context, given: str | Parameter, values: Values) -> list[str]:
     """The file of that path, or those of a pattern such as `in/*.csv`; each one is allowed."""
     path = _path(given, values)
-    if path.exists() or not _PATTERN.search(path.name):
+    if path.exists():
         return [str(_allowed(context, path))]
-    if _PATTERN.search(str(path.parent)):
-        raise InvalidInput(
-            f"{path}: only the last part of a path may be a pattern", hint="name the folder"
-        )
-    folder = _allowed(context, path.parent)
-    found = sorted(p for p in folder.glob(path.name) if p.is_file() and p.name[0] != ".")
+    folder = _allowed(context, path.parent)  # whoever reads a path that is not there would search
+    found = list[Path]()
+    if _PATTERN.search(path.name) and folder.is_dir():
+        found = sorted(p for p in folder.glob(path.name) if p.is_file() and p.name[0] != ".")
     if not found:
         raise UnreadableInput(
-            f"no file matches {path}", hint="check the pattern and the folder", file=str(path)
+            f"{path}: there is no such file",
+            hint="check the path; its last part may be a pattern such as *.csv",
+            file=str(path),
         )
     return [str(_allowed(context, each)) for each in found]
 
