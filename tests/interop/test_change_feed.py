@@ -36,8 +36,7 @@ def rows(first: int, end: int) -> list[dict[str, Any]]:
 
 def ours(table: Table, first: int) -> Told:
     """What happened at version `first` and after it, in Delta's words."""
-    after = {"from_version": first - 1} if first else {}
-    found = table.changes(**after).to_arrow()
+    found = table.changes(from_version=first - 1 if first else None).to_arrow()
     names = dict(zip(("_op", "_version", "_time"), ABOUT, strict=True))
     return told(found.rename_columns(names))
 
@@ -149,13 +148,32 @@ def test_deltalake_refuses_the_feed_of_mapped_columns(lake: Lake) -> None:
         deltalakes(table, table.version)
 
 
-def test_deltalake_refuses_the_feed_of_widened_columns(lake: Lake) -> None:
+def test_deltalake_reads_the_feed_across_a_dropped_column_and_spark_after_it(lake: Lake) -> None:
+    table = lake.create_table("s.t", SCHEMA, properties=FEED)
+    table.append(rows(0, 8))
+    table.delete("id = 4")
+    table.alter().drop_column("n").commit()
+    table.delete("id = 5")
+
+    assert deltalakes(table, 1) == ours(table, 1)
+    assert sparks(table, table.version) == ours(table, table.version)
+    with pytest.raises(SparkRefused, match="DELTA_CHANGE_DATA_FEED_INCOMPATIBLE"):
+        sparks(table, 1)
+
+
+def test_deltalake_refuses_the_feed_of_widened_columns_and_spark_reads_what_came_after(
+    lake: Lake,
+) -> None:
     table = lake.create_table("s.t", "id long, n int", properties=FEED)
-    table.append([{"id": 1, "n": 1}])
+    table.append([{"id": i, "n": i} for i in range(9)])
     table.alter().widen_column("n", "long").commit()
+    table.update({"n": f"n + {2**40}"}, "id = 1")
 
     with pytest.raises(deltalake.exceptions.DeltaError, match="TypeWidening"):
         deltalakes(table, table.version)
+    assert sparks(table, table.version) == ours(table, table.version)
+    with pytest.raises(SparkRefused, match="DELTA_CHANGE_DATA_FEED_INCOMPATIBLE"):
+        sparks(table, 1)
 
 
 def test_partitions_with_other_characters_are_told(lake: Lake) -> None:
@@ -188,6 +206,9 @@ def test_both_refuse_versions_before_the_feed_and_while_it_is_off(lake: Lake) ->
         deltalakes(table, on)
     with pytest.raises(SparkRefused, match="DELTA_MISSING_CHANGE_DATA"):
         sparks(table, on)
+    assert deltalakes(table, table.version) == ours(table, table.version), "told by the files"
+    with pytest.raises(SparkRefused, match="DELTA_MISSING_CHANGE_DATA"):
+        sparks(table, table.version)
 
 
 def test_columns_that_are_added_and_values_of_every_shape_are_told(lake: Lake) -> None:
@@ -200,6 +221,7 @@ def test_columns_that_are_added_and_values_of_every_shape_are_told(lake: Lake) -
     table.delete("id = 2")
 
     assert deltalakes(table, 0) == ours(table, 0)
+    assert sparks(table, 0).total() == ours(table, 0).total()
 
 
 def test_a_log_that_begins_late_or_anew_tells_only_what_its_commits_did(lake: Lake) -> None:

@@ -107,7 +107,7 @@ def test_each_partition_has_a_file_that_says_its_value(lake: lakebed.Lake) -> No
 
 
 @pytest.mark.parametrize("value", ["yes", "", 1, "truefalse"])
-def test_the_property_is_true_or_false(lake: lakebed.Lake, value: object) -> None:
+def test_the_property_is_true_or_false(lake: lakebed.Lake, value: Any) -> None:
     table = lake.create_table("s.t", rows(1))
 
     with pytest.raises(lakebed.InvalidInput, match="neither true nor false"):
