@@ -71,7 +71,7 @@ def test_only_commits_that_do_more_than_add_or_remove_files_have_files_of_change
 
 
 def test_the_protocol_and_the_configuration_say_so_while_it_is_on(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", rows(1), properties={NAME: True})
+    table = lake.create_table("s.t", rows(1), properties={NAME: "TRUE"})
 
     assert table.properties[NAME] == "true"
     assert "changeDataFeed" in lines(table, "protocol")[0]["writerFeatures"]
