@@ -226,3 +226,20 @@ def test_damage_of_a_branch_is_found_and_mended(lake: Lake) -> None:
     assert report.findings == []
     assert puffin.read_bytes() == good
     assert shown(table) == {"main": [1, 2], "b": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("change", ["append", "delete"])
+def test_a_branch_that_begins_with_a_commit_of_no_rows_keeps_its_files(
+    lake: Lake, change: str
+) -> None:
+    table = create(lake, 1, 2)
+    table.create_branch("audit")
+    table.overwrite([], where="id = 99", branch="audit")
+
+    if change == "append":
+        append(table, 3, branch="audit")
+    else:
+        table.delete("id = 1", branch="audit", settings={"write.delete.mode": "copy-on-write"})
+
+    assert shown(table) == {"main": [1, 2], "audit": [1, 2, 3] if change == "append" else [2]}
+    assert lake.check().findings == []

@@ -49,8 +49,8 @@ def told(folder: Path, steps: list[str], seed: int) -> Iterator[Story]:
             lineage.check(story)
         assert lake.publish().lags == ()
         yield story
-        report = lake.check()
-        assert (report.findings, report.notes) == ([], [])
+        # A publication under way while its format is turned off leaves a file: a note.
+        assert lake.check().findings == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -105,6 +105,7 @@ class Run:
         taken = self._ledger.snapshot(current) if current is not None else None
         if taken is None or taken.line == MAIN_LINE or self._view.commit.line != MAIN_LINE:
             self._check_nothing_to_show(kind)
+            self._keep_base()
             return []
         if taken.manifest_list is None:  # made while Iceberg was off
             return [self._write_whole(taken, self._published(taken))]
@@ -115,6 +116,12 @@ class Run:
         self.manifests_retired = [m.id for m in ours if m.path not in paths]
         self._adopt([m for m in theirs if m.path not in kept])
         return []
+
+    def _keep_base(self) -> None:
+        """What a branch shows from here on is its own, though nothing of it is new."""
+        live, own = self._base()
+        if not own:
+            self._adopt(live)
 
     def _check_nothing_to_show(self, kind: str) -> None:
         view = self._view
