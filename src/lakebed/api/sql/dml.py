@@ -105,7 +105,7 @@ def run_delete(context: Context, statement: Delete, values: Values) -> Result:
         condition = _condition(where, statement.target, table.schema, values)
         return table.rows(prepare, statement.target.alias).delete(condition)
 
-    return _change(context, statement, "delete", stage, (where, tables, values), tables)
+    return _change(context, statement, "delete", stage, (where, tables, values), tables=tables)
 
 
 def run_update(context: Context, statement: Update, values: Values) -> Result:
@@ -121,7 +121,7 @@ def run_update(context: Context, statement: Update, values: Values) -> Result:
         return table.rows(prepare, statement.target.alias).update(assigned, condition)
 
     request = (where, [(a.path, a.value and a.value.sql) for a in statement.assignments], values)
-    return _change(context, statement, "update", stage, request, tables)
+    return _change(context, statement, "update", stage, request, tables=tables)
 
 
 def _update_from(context: Context, statement: Update, source: Expression, values: Values) -> Result:
@@ -256,6 +256,7 @@ def _change(
     operation: str,
     stage: Callable[[TransactionTable], RowCounts],
     request: tuple[object, ...],
+    *,
     tables: Sequence[Reference] = (),
 ) -> Result:
     with context.wording.of_statement(statement.span, tables):

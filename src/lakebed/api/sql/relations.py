@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
 
 _WIDE = 50  # columns
+_FAR = 2**63
 _MOST_VIEWS = 100  # inside each other: more is a circle, or a mistake
 
 
@@ -172,10 +173,17 @@ class Relations:
             return parts.refs.at(head, wanted)
         if isinstance(wanted, bool) or not isinstance(wanted, int | str):
             raise InvalidInput(f"{wanted!r} is no version", hint="give a number or a ref's name")
+        number = int(wanted)
+        if not 0 <= number < _FAR:
+            raise VersionNotFound(
+                f"table {head.name} has no version {number}",
+                hint=f"its versions are 0 to {head.version}",
+                version=number,
+            )
         try:
-            return head, parts.catalog.resolve(head, version=int(wanted), time_ms=None).version
+            return head, parts.catalog.resolve(head, version=number, time_ms=None).version
         except VersionNotFound:
-            found = parts.refs.at_snapshot(head, int(wanted))
+            found = parts.refs.at_snapshot(head, number)
             if found is None:
                 raise
             return found

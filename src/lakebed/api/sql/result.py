@@ -51,6 +51,10 @@ class Result:
             return self._table.to_reader()
         return pa.RecordBatchReader.from_batches(self.schema, self._stream())
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """For everything that takes Arrow streams: `table.append(lake.sql("SELECT …"))`."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
     def to_arrow(self) -> pa.Table:
         if self._table is None:
             self._table = pa.Table.from_batches(list(self._stream()), self.schema)

@@ -14,7 +14,13 @@ from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.host import Host
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.wording import Wording
-from lakebed.model.errors import NamespaceNotFound, NoChanges, SqlError, SqlParameters
+from lakebed.model.errors import (
+    InvalidInput,
+    NamespaceNotFound,
+    NoChanges,
+    SqlError,
+    SqlParameters,
+)
 from lakebed.sql import statements as said
 from lakebed.sql.parameters import bind_parameters, parameters_of
 from lakebed.sql.parse import parse_script
@@ -30,6 +36,8 @@ class SqlSession:
     def __init__(self, parts: Parts, lake: Host, *, allow_files: Sequence[str | Path] = ()) -> None:
         # A text is one folder: as a sequence of letters it would allow "/".
         given = [allow_files] if isinstance(allow_files, str | Path) else allow_files
+        if not isinstance(given, Sequence) or not all(isinstance(f, str | Path) for f in given):
+            raise InvalidInput("allow_files is no list of folders", hint="allow_files=['exports']")
         folders = [Path(folder) for folder in given if str(folder)]
         self._context = Context(parts, lake, folders)
 

@@ -61,7 +61,12 @@ def test_engine_is_given_back_by_close_and_by_reading_to_the_end(
     from lakebed.engines.duckdb.session import Session
 
     original = Session.close
-    monkeypatch.setattr(Session, "close", lambda self: (closed.append(True), original(self))[1])
+
+    def counted(session: Session) -> None:
+        closed.append(True)
+        original(session)
+
+    monkeypatch.setattr(Session, "close", counted)
 
     result = lake.sql("SELECT id FROM s.t")
     assert not closed
