@@ -54,6 +54,10 @@ class Scan:
             read_schema(plan), self._batches(plan, after_s=0.0)
         )
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """For everything that takes Arrow streams: `table.append(other.scan(where=…))`."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
     def to_pandas(self) -> "pd.DataFrame":
         try:
             frame: pd.DataFrame = self.to_arrow().to_pandas()

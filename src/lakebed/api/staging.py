@@ -63,8 +63,7 @@ class Staged:
         own = {f.file.path for f in files if f.id < 0}
         self.forgotten += [f for f in self.appended if f.path in own]
         self.appends = [
-            AppendFiles(tuple(f for f in a.files if f.path not in own), a.schema_id)
-            for a in self.appends
+            replace(a, files=tuple(f for f in a.files if f.path not in own)) for a in self.appends
         ]
         self.removed.update({f.id: f for f in files if f.id >= 0})
         for file in files:
@@ -92,7 +91,8 @@ class Staged:
                 self.deleted[file_id] = self.deleted.get(file_id, _NONE) | gone
         self.remove(change.removed, change.reads)
         self.copied += change.written
-        self.appends.append(AppendFiles(change.written, self.state.schema.id))
+        written = AppendFiles(change.written, self.state.schema.id, has_row_ids=change.has_row_ids)
+        self.appends.append(written)
 
     def move(
         self, change: Restore | FastForward, operation: str, state: TableState, live: list[LiveFile]

@@ -349,6 +349,10 @@ class Table(HasRefs):
     def to_arrow(self) -> pa.Table:
         return self.scan().to_arrow()
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The newest rows, for everything that takes Arrow streams: `other.append(table)`."""
+        return self.scan().to_batches().__arrow_c_stream__(requested_schema)
+
     def history(self, limit: int = 1000, *, ref: str | None = None) -> list[Commit]:
         """The newest commits, newest first; of a branch those of main before it began too."""
         head = self._head("read", ref)

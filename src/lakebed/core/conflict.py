@@ -80,7 +80,7 @@ def find_clash(
     newest = max((t.version for t in since if t.metadata_changed), default=Version(0))
     if base is not None and not _were_checked(ours, base.constraints, state):
         return Clash(newest, "it added a constraint that the new rows have not passed")
-    if looking and upgrades(base, state) and any(_writes(c) for c in ours.changes):
+    if looking and upgrades(base, state) and any(_loses_ids(c) for c in ours.changes):
         return Clash(newest, "rows have ids since then, which the rewritten ones would lose")
     for theirs in since:
         if ours.sees_all_rows and theirs.added:
@@ -111,6 +111,10 @@ def _still_fits(ours: TableChanges, schemas: dict[SchemaId, Schema], current: Sc
 
 def _writes(change: Change) -> bool:
     return isinstance(change, AppendFiles) and bool(change.files)
+
+
+def _loses_ids(change: Change) -> bool:
+    return isinstance(change, AppendFiles) and bool(change.files) and not change.has_row_ids
 
 
 def _were_checked(ours: TableChanges, passed: Mapping[str, str], state: TableState) -> bool:

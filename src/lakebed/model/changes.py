@@ -33,6 +33,7 @@ class AppendFiles:
     files: tuple[DataFile, ...]
     schema_id: SchemaId  # the schema the files were written under
     deleted: Mapping[int, Positions] = field(default_factory=dict)  # rows already gone, by place
+    has_row_ids: bool = False  # rows that were there before carry the ids they have
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ class RowChange:
     written: tuple[DataFile, ...] = ()
     reads: Predicate = TRUE  # bound: the rows that the decision rests on
     counts: RowCounts = NO_ROWS
+    has_row_ids: bool = False  # the files written carry the ids of rows that were there before
 
     @property
     def is_empty(self) -> bool:

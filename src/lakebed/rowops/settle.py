@@ -56,6 +56,7 @@ def settle(
         written=tuple(written),
         reads=reads,
         counts=total,
+        has_row_ids=target.has_row_ids,
     )
 
 

@@ -35,7 +35,7 @@ class SqlSession:
 
     def __init__(self, parts: Parts, lake: Host, *, allow_files: Sequence[str | Path] = ()) -> None:
         # A text is one folder: as a sequence of letters it would allow "/".
-        given = [allow_files] if isinstance(allow_files, str | Path) else allow_files
+        given: object = [allow_files] if isinstance(allow_files, str | Path) else allow_files
         if not isinstance(given, Sequence) or not all(isinstance(f, str | Path) for f in given):
             raise InvalidInput("allow_files is no list of folders", hint="allow_files=['exports']")
         folders = [Path(folder) for folder in given if str(folder)]

@@ -9,6 +9,7 @@ import orjson
 
 from lakebed.formats.iceberg import types
 from lakebed.formats.iceberg.bounds import (
+    fits,
     is_nan,
     lower_to_binary,
     to_avro,
@@ -173,7 +174,10 @@ def delete_file(shape: Shape, live: LiveVector, puffin: PublicationRecord) -> Ma
 
 def _partition(shape: Shape, file: DataFile) -> tuple[PartitionValue, ...]:
     kinds = shape.specs[file.spec_id].kinds
-    return tuple(to_avro(k, v) for k, v in zip(kinds, file.partition, strict=True))
+    return tuple(
+        to_avro(kind, value) if value is not None and fits(kind, value) else None
+        for kind, value in zip(kinds, file.partition, strict=True)
+    )
 
 
 def data_file(shape: Shape, live: LiveFile) -> ManifestDataFile:
@@ -214,8 +218,9 @@ def _bounds(
     found = {}
     for field_id, column in stats.items():
         bound, kind = take(column), leaves[field_id]
-        if bound is not None and not is_nan(bound) and kind != _UNORDERED:
-            found[field_id] = encoded(kind, bound)
+        if bound is None or is_nan(bound) or kind == _UNORDERED or not fits(kind, bound):
+            continue
+        found[field_id] = encoded(kind, bound)
     return found or None
 
 
@@ -288,7 +293,7 @@ def summarise(kinds: Sequence[Scalar], files: Iterable[Listed]) -> tuple[Summary
 
 
 def _summary(kind: Scalar, values: list[Stored | None]) -> Summary:
-    filled = [v for v in values if v is not None and not is_nan(v)]
+    filled = [v for v in values if v is not None and not is_nan(v) and fits(kind, v)]
     bounds: list[str | None] = [None, None]
     if filled:
         low, high = min(filled), max(filled)
