@@ -36,7 +36,9 @@ def test_without_a_connection_it_is_of_the_default_one() -> None:
         rows = table.scan(where="id > 1").to_duckdb()
 
         assert rows.columns == ["id"]
-        assert duckdb.sql("SELECT * FROM rows").fetchall() == [(2,)]
+        found = duckdb.sql("SELECT * FROM rows")
+        assert found is not None
+        assert found.fetchall() == [(2,)]
 
 
 def test_a_relation_needs_a_column() -> None:

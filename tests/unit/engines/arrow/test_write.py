@@ -467,7 +467,7 @@ def test_columns_with_nan_go_without_statistics_and_keep_their_counts(
 
 def test_changes_lie_in_one_folder_and_end_with_what_happened(storage: MemoryStorage) -> None:
     schema = schema_of("id long, p string")
-    spec = parse_spec(["p"], schema)
+    spec = parse_spec(("p",), schema)
     batch = pa.record_batch(
         {"id": [1, 2, 3], "p": ["a b", "c", "a b"], "_change_type": ["insert", "delete", "delete"]}
     )
