@@ -46,7 +46,7 @@ def told(folder: Path, steps: list[str], seed: int) -> Iterator[Story]:
         story.run(["append"])
         for step in steps:
             story.run([step])
-            lineage.check(story)
+            lineage.check(story, step)
         assert lake.publish().lags == ()
         yield story
         # A publication under way while its format is turned off leaves a file: a note.
