@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Generic, Self, TypeVar, Unpack
 
 from lakebed.api.options import CommitOptions, check_names
@@ -19,6 +20,7 @@ from lakebed.rowops.changes import (
     clauses_for,
     on_keys,
     operation_field,
+    refuse_left_out,
     typed_changes,
 )
 from lakebed.rowops.clause import Aliases, Clause, When
@@ -101,13 +103,14 @@ class MergeRows:
     def merge(
         self, changer: RowChanger, on: Condition, clauses: Clauses, aliases: Aliases
     ) -> RowCounts:
-        source = self._spooled(lambda: open_source(self._rows, changer.staged.state.schema))
+        schema = changer.staged.state.schema
+        source = self._spooled(schema, lambda: open_source(self._rows, schema))
         return changer.merge(self._bench, source, on, clauses, aliases=aliases)
 
     def upsert(self, changer: RowChanger) -> RowCounts:
         schema = changer.staged.state.schema
         key = key_names(schema, None, changer.name)
-        source = self._spooled(lambda: self._whole_rows(schema))
+        source = self._spooled(schema, lambda: self._whole_rows(schema))
         repeated = repeated_key(self._bench, source, key)
         if repeated is not None:
             shown = ", ".join(f"{name} = {value!r}" for name, value in repeated.items())
@@ -123,10 +126,14 @@ class MergeRows:
 
         def opened() -> Batches:
             known = (*schema.fields, operation_field(op_column))
-            given = open_source(self._rows, replace(schema, fields=known))
+            left_out = partial(refuse_left_out, key=names, op=op_column)
+            given = open_source(self._rows, replace(schema, fields=known), left_out)
             return typed_changes(given, schema, names, op_column)
 
-        source = self._spooled(opened, lambda s: last_of_each(self._bench, s, names))
+        def last(source: Source) -> Source:
+            return last_of_each(self._bench, source, names, op_column)
+
+        source = self._spooled(schema, opened, last)
         clauses = clauses_for(source.columns, op_column)
         return changer.merge(self._bench, source, to_on(on_keys(names)), clauses, aliases=ALIASES)
 
@@ -136,11 +143,15 @@ class MergeRows:
         return Batches(to_arrow(schema), conform(given, schema))
 
     def _spooled(
-        self, opened: Callable[[], Batches], then: Callable[[Source], Source] = lambda s: s
+        self,
+        schema: Schema,
+        opened: Callable[[], Batches],
+        then: Callable[[Source], Source] = lambda s: s,
     ) -> Source:
         if self._source is None:
             batches = opened()
-            self._source = then(spool(self._bench, batches.schema, batches))
+            beside = [f.name for f in schema.fields]
+            self._source = then(spool(self._bench, batches.schema, batches, beside))
         return self._source
 
 

@@ -1,6 +1,6 @@
 """Change streams: rows with an operation in a column, each the newest word about its key."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -45,6 +45,25 @@ def typed_changes(given: Batches, schema: Schema, key: Sequence[str], op: str) -
     return Batches(to_arrow(shape), _coded(conform(given, shape), op))
 
 
+def refuse_left_out(
+    number: int, row: Mapping[str, object], missing: Sequence[str], *, key: Sequence[str], op: str
+) -> None:
+    """An UPDATE that says nothing of a column would make it NULL, because other rows have it.
+
+    A deletion needs its key alone, and what an INSERT leaves out gets its default, or NULL.
+    """
+    said = next((row[name] for name in row if str(name).casefold() == op.casefold()), None)
+    updates = isinstance(said, str) and _CODES.get(said.strip().upper()) == "U"
+    refused = [name for name in missing if updates or name in key]
+    if refused:
+        raise SchemaMismatch(
+            f"row {number + 1} has no {refused[0]!r}, which other rows have",
+            hint="give every row the same columns, or apply the rows in several calls",
+            column=refused[0],
+            row=number,
+        )
+
+
 def operation_field(op: str) -> Field:
     return Field(FieldId(0), op, Primitive("string"), physical=op)
 
@@ -84,12 +103,16 @@ def on_keys(key: Sequence[str], aliases: Aliases = ALIASES) -> str:
 
 
 def clauses_for(names: Sequence[str], op: str) -> tuple[Clause, ...]:
-    """A deletion deletes; any other operation makes the row what it says, there before or not."""
+    """A deletion deletes; any other operation makes the row what it says, there before or not.
+
+    An INSERT gives the whole row, so that nothing is left of one that was there.
+    """
     s = quoted(ALIASES.source)
-    gone = f"{s}.{quoted(op)} = 'D'"
+    gone, whole = (f"{s}.{quoted(op)} = '{code}'" for code in "DI")
     values = {name: f"{s}.{quoted(name)}" for name in names if name != op}
     return (
         Clause(When.MATCHED, "delete", gone),
+        Clause(When.MATCHED, "replace", whole, values),
         Clause(When.MATCHED, "update", None, values),
         Clause(When.NOT_MATCHED, "insert", f"NOT ({gone})", values),
     )

@@ -13,7 +13,10 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`action` is update, delete or insert; `values` None means all columns, by name."""
+    """`action` is update, replace, delete or insert; `values` None means all columns, by name.
+
+    A row that is replaced keeps its row id, and columns without a value get their default, or NULL.
+    """
 
     when: When
     action: str

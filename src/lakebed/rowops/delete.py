@@ -75,13 +75,15 @@ def _rows(
     files: list[LiveFile],
     bench: Workbench,
 ) -> Iterable[pa.RecordBatch]:
-    if not files:
-        return ()
     if condition.is_exact:
+        if not files:
+            return ()
         plan = target.plan(files, columns=(), predicate=bound)
         return read(plan, target.storage, metadata=PLACE)
     relation = bench.bind(target.plan(files, predicate=bound), PLACE)
     where = bench.expression(condition.text, "the condition")
     named = f"{relation} AS {quoted(target.name)}"
     bench.refuse_no_condition([where], named)
+    if not files:
+        return ()
     return bench.batches(f"SELECT _file, _pos FROM {named} WHERE {where.sql}")

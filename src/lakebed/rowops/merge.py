@@ -23,13 +23,13 @@ from lakebed.rowops.delete import PLACE
 from lakebed.rowops.found import Found
 from lakebed.rowops.keys import Key, key_values, keys_of
 from lakebed.rowops.known import of_alias
-from lakebed.rowops.rows import ROW_ID, fitted
+from lakebed.rowops.rows import ROW_ID, fitted, refuse_misfits
 from lakebed.rowops.settle import Tally, settle
-from lakebed.rowops.source import ROW, Source
+from lakebed.rowops.source import Source
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Expression, Workbench, quoted
+from lakebed.rowops.workbench import Expression, Workbench, quoted, unused
 
-_PAIR = "_lakebed_pair"
+_CHANGING = ("update", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,21 @@ class _Job:
         self._t, self._s = quoted(aliases.target), quoted(aliases.source)
         self._about = (*PLACE, ROW_ID) if target.lineage else PLACE
         self._pairs, self._alone = bench.name("pairs"), bench.name("alone")
+        known = (*(f.name for f in target.schema.fields), *source.columns)
+        taken = (*known, aliases.target, aliases.source)
+        self._pair, self._moved = (unused(f"_lakebed_{n}", taken) for n in ("pair", "moved"))
+        self._from, self._by = (unused(f"_lakebed_{n}", taken) for n in ("from", "by"))
+        self._row, self._met = f"{self._s}.{source.row}", f"{self._pair}.{self._from}"
+        self._old, self._new = (unused(f"_lakebed_{n}", taken) for n in ("old", "new"))
 
     def find(self, on: Expression, keys: Sequence[Key]) -> None:
         """Which rows of the table meet which of the source, and which clause acts on them."""
         relation = self._bench.bind(self._target.plan(self._files), self._about)
-        self._refuse_no_conditions(on, f"{relation} AS {self._t}")
+        self._check(on, f"{relation} AS {self._t}")
         matched = self._clauses[When.MATCHED]
         self._bench.run(
             f"CREATE TEMP TABLE {self._pairs} AS SELECT {self._columns_about()},"
-            f" {self._s}.{ROW} AS _source, {_chosen(matched)} AS _clause"
+            f" {self._row} AS {self._from}, {_chosen(matched)} AS {self._by}"
             f" FROM {relation} AS {self._t}"
             f" JOIN {self._source.relation} AS {self._s} ON {on.sql}"
         )
@@ -162,14 +168,15 @@ class _Job:
         if alone:
             self._bench.run(
                 f"CREATE TEMP TABLE {self._alone} AS SELECT * FROM (SELECT {self._columns_about()},"
-                f" {_chosen(alone)} AS _clause FROM {relation} AS {self._t}"
-                f" WHERE NOT EXISTS (SELECT 1 FROM {self._pairs} AS {_PAIR} WHERE"
-                f" {_PAIR}._file = {self._t}._file AND {_PAIR}._pos = {self._t}._pos))"
-                " WHERE _clause > 0"
+                f" {_chosen(alone)} AS {self._by} FROM {relation} AS {self._t}"
+                f" WHERE NOT EXISTS (SELECT 1 FROM {self._pairs} AS {self._pair} WHERE"
+                f" {self._pair}._file = {self._t}._file AND {self._pair}._pos = {self._t}._pos))"
+                f" WHERE {self._by} > 0"
             )
             self._count(self._alone, alone)
 
-    def _refuse_no_conditions(self, on: Expression, target: str) -> None:
+    def _check(self, on: Expression, target: str) -> None:
+        """Conditions and values, whether there are rows for them or not."""
         source = f"{self._source.relation} AS {self._s}"
         places = {
             When.MATCHED: f"{target}, {source}",
@@ -180,6 +187,9 @@ class _Job:
         for when, relations in places.items():
             tests = [c.condition for c in self._clauses[when] if c.condition is not None]
             self._bench.refuse_no_condition(tests, relations)
+            for clause in self._clauses[when]:
+                if clause.assigned is not None:
+                    refuse_misfits(self._bench, self._target, clause.assigned, relations)
 
     def drop(self) -> None:
         """A second attempt makes its own."""
@@ -189,7 +199,7 @@ class _Job:
     def new_rows(self) -> Iterator[pa.RecordBatch]:
         for relation, when in ((self._pairs, When.MATCHED), (self._alone, When.BY_SOURCE)):
             for clause in self._clauses[when]:
-                if clause.action == "update":
+                if clause.action in _CHANGING:
                     yield from self._fitted(clause, self._updates(relation, clause))
         for clause in self._clauses[When.NOT_MATCHED]:
             for batch in self._fitted(clause, self._bench.batches(self._inserts(clause))):
@@ -209,12 +219,12 @@ class _Job:
     def _count(self, relation: str, clauses: Sequence[_Clause]) -> None:
         """The rows that go, and how many by which action."""
         for batch in self._bench.batches(
-            f"SELECT _file, _pos, _clause FROM {relation} WHERE _clause > 0"
+            f"SELECT _file, _pos, {self._by} FROM {relation} WHERE {self._by} > 0"
         ):
             self.found.add(batch.column("_file"), batch.column("_pos"))
-            counts = batch.column("_clause").value_counts()
+            counts = batch.column(self._by).value_counts()
             for number, rows in zip(*(counts.field(n).to_pylist() for n in (0, 1)), strict=True):
-                if clauses[number - 1].action == "update":
+                if clauses[number - 1].action in _CHANGING:
                     self.tally.updated_rows += rows
                 else:
                     self.tally.deleted_rows += rows
@@ -222,15 +232,16 @@ class _Job:
     def _refuse_ambiguous(self, keys: Sequence[Key]) -> None:
         """Two rows of the source that would change one row of the table."""
         twice = self._bench.row(
-            f"SELECT min(_source) AS one, max(_source) AS other FROM {self._pairs}"
-            " WHERE _clause > 0 GROUP BY _file, _pos HAVING count(*) > 1 LIMIT 1"
+            f"SELECT min({self._from}) AS one, max({self._from}) AS other FROM {self._pairs}"
+            f" WHERE {self._by} > 0 GROUP BY _file, _pos HAVING count(*) > 1 LIMIT 1"
         )
         if twice is None:
             return
         columns = [key.column for key in keys] or list(self._source.columns)
         listed = ", ".join(quoted(c) for c in columns)
         row = self._bench.row(
-            f"SELECT {listed} FROM {self._source.relation} WHERE {ROW} = {twice['one']}"
+            f"SELECT {listed} FROM {self._source.relation} AS {self._s}"
+            f" WHERE {self._row} = {twice['one']}"
         )
         shown = ", ".join(f"{name} = {value!r}" for name, value in (row or {}).items())[:500]
         raise AmbiguousMerge(
@@ -249,30 +260,30 @@ class _Job:
 
         listed = ", ".join(self._values(clause, before))
         if self._target.lineage:
-            listed += f", {_PAIR}.{ROW_ID}"
-        sql = f"SELECT {listed} FROM {relation} AS {_PAIR}"
+            listed += f", {self._pair}.{ROW_ID}"
+        sql = f"SELECT {listed} FROM {relation} AS {self._pair}"
         if clause.when is When.MATCHED:
-            sql += f" JOIN {self._source.relation} AS {self._s} ON {self._s}.{ROW} = _source"
+            sql += f" JOIN {self._source.relation} AS {self._s} ON {self._row} = {self._met}"
         if wants_old[0] or self._looks_at_target(clause):
             sql += self._join_old(relation, clause)
-        return self._bench.batches(f"{sql} WHERE {_PAIR}._clause = {clause.number}")
+        return self._bench.batches(f"{sql} WHERE {self._pair}.{self._by} = {clause.number}")
 
     def _join_old(self, relation: str, clause: _Clause) -> str:
         """The old rows with all their columns, of the files that have some to change."""
         touched: list[int] = []
         for batch in self._bench.batches(
-            f"SELECT DISTINCT _file FROM {relation} WHERE _clause = {clause.number}"
+            f"SELECT DISTINCT _file FROM {relation} WHERE {self._by} = {clause.number}"
         ):
             touched += batch.column(0).to_pylist()
         plan = self._target.plan([self._files[place] for place in touched])
         places = pa.table(
-            {"_old": pa.array(touched, pa.int32()), "_new": pa.arange(0, len(touched))}
+            {self._old: pa.array(touched, pa.int32()), self._new: pa.arange(0, len(touched))}
         )
         old, moved = self._bench.bind(plan, PLACE), self._bench.bind_rows(places)
         return (
-            f" JOIN {moved} AS _lakebed_moved ON _lakebed_moved._old = {_PAIR}._file"
-            f" JOIN {old} AS {self._t} ON {self._t}._file = _lakebed_moved._new"
-            f" AND {self._t}._pos = {_PAIR}._pos"
+            f" JOIN {moved} AS {self._moved} ON {self._moved}.{self._old} = {self._pair}._file"
+            f" JOIN {old} AS {self._t} ON {self._t}._file = {self._moved}.{self._new}"
+            f" AND {self._t}._pos = {self._pair}._pos"
         )
 
     def _values(self, clause: _Clause, before: Callable[[str], str]) -> list[str]:
@@ -283,7 +294,8 @@ class _Job:
                 for f in fields
             ]
         assigned = clause.assigned
-        wanted = assigned.columns(self._target.schema) if clause.action == "insert" else fields
+        whole = clause.action in ("insert", "replace")
+        wanted = assigned.columns(self._target.schema) if whole else fields
         return [projected(f, assigned, partial(before, f.name)) for f in wanted]
 
     def _looks_at_target(self, clause: _Clause) -> bool:
@@ -308,7 +320,7 @@ class _Job:
         chosen = _chosen(self._clauses[When.NOT_MATCHED])
         return (
             f"SELECT {listed} FROM {self._source.relation} AS {self._s} WHERE NOT EXISTS"
-            f" (SELECT 1 FROM {self._pairs} AS {_PAIR} WHERE {_PAIR}._source = {self._s}.{ROW})"
+            f" (SELECT 1 FROM {self._pairs} AS {self._pair} WHERE {self._met} = {self._row})"
             f" AND {chosen} = {clause.number}"
         )
 

@@ -1,13 +1,19 @@
 """Rows that the SQL engine made, as the table takes them: its types, its lineage."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
 from lakebed.engines.arrow.conform import BATCH_ROWS, conform
+from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive
+from lakebed.rowops.assign import Assignments, projected
+from lakebed.rowops.literal import text_literal
 from lakebed.rowops.settle import written_schema
 from lakebed.rowops.target import Target
+from lakebed.rowops.workbench import Workbench, quoted
 
 ROW_ID = "_row_id"
 _FLOATS = (Primitive("float"), Primitive("double"))
@@ -28,6 +34,43 @@ def fitted(
             piece = batch.slice(start, BATCH_ROWS)
             (rows,) = conform([_floated(piece.select(names), floats)], schema)
             yield _with_lineage(rows, piece, target)
+
+
+def refuse_misfits(bench: Workbench, target: Target, assigned: Assignments, relations: str) -> None:
+    """Values that no row can get, even where no row is met; `relations` as FROM.
+
+    Types are known without rows, and a constant is the same for every row. NULL is for the rows
+    to refuse.
+    """
+    if not assigned.expressions:
+        return
+    none = bench.bind(target.plan(()), ())
+    values, fields = {}, []
+    for field_id in assigned.expressions:
+        path = target.schema.path_of(field_id)
+        field = replace(path[-1], name=".".join(f.name for f in path), required=False)
+        fields.append(field)
+        values[field_id] = projected(field, assigned, partial(_empty, none, path))
+    tests = " AND ".join(f"{e.sql} IS NOT NULL" for e in assigned.expressions.values())
+    listed = ", ".join(values.values())
+    shape = bench.shape(f"SELECT {listed} FROM {relations} WHERE {tests} LIMIT 0")
+    tried = [pa.RecordBatch.from_pylist([], schema=shape)]
+    constants = [values[i] for i, e in assigned.expressions.items() if not e.columns]
+    if constants:
+        tried += bench.batches(f"SELECT {', '.join(constants)}")
+    floats = {f.name for f in fields if f.type in _FLOATS}
+    for batch in tried:
+        for _ in conform([_floated(batch, floats)], Schema(target.schema.id, tuple(fields))):
+            pass
+
+
+def _empty(relation: str, path: Sequence[Field]) -> str:
+    """SQL that is NULL, of the type at the path."""
+    top, *members = (f.name for f in path)
+    sql = f"(SELECT {quoted(top)} FROM {relation})"
+    for name in members:
+        sql = f"struct_extract({sql}, {text_literal(name)})"
+    return sql
 
 
 def _floated(batch: pa.RecordBatch, names: set[str]) -> pa.RecordBatch:

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from lakebed.model.errors import InvalidInput
-from lakebed.rowops.workbench import Workbench, quoted
-
-ROW = "_lakebed_row"  # the place of a row in the source
+from lakebed.rowops.workbench import Workbench, quoted, unused
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    relation: str  # quoted; its rows are numbered in the column ROW
+    relation: str  # quoted
     columns: tuple[str, ...]
+    row: str  # quoted; the column, beside those, in which the rows are numbered
 
     def find(self, name: str) -> str | None:
         """The column of this name: as it is written, else without regard to case."""
@@ -25,15 +24,19 @@ class Source:
         return next((c for c in self.columns if c.casefold() == name.casefold()), None)
 
 
-def spool(bench: Workbench, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Source:
+def spool(
+    bench: Workbench, schema: pa.Schema, batches: Iterable[pa.RecordBatch], beside: Iterable[str]
+) -> Source:
+    """`beside` are the columns of the table that the rows are joined with."""
     _check_names(schema.names)
-    numbered = pa.schema([*schema, pa.field(ROW, pa.int64())])
+    row = unused("_lakebed_row", (*schema.names, *beside))
+    numbered = pa.schema([*schema, pa.field(row, pa.int64())])
     stream = _Stream(batches, numbered)
     rows = bench.bind_rows(pa.RecordBatchReader.from_batches(numbered, iter(stream)))
     relation = bench.name("source")
     with stream.errors():
         bench.run(f"CREATE TEMP TABLE {relation} AS SELECT * FROM {rows}")
-    return Source(relation, tuple(schema.names))
+    return Source(relation, tuple(schema.names), quoted(row))
 
 
 def repeated_key(bench: Workbench, source: Source, key: Sequence[str]) -> dict[str, Any] | None:
@@ -44,22 +47,28 @@ def repeated_key(bench: Workbench, source: Source, key: Sequence[str]) -> dict[s
     )
 
 
-def last_of_each(bench: Workbench, source: Source, key: Sequence[str]) -> Source:
-    """The source with only the last row of each key."""
+def last_of_each(bench: Workbench, source: Source, key: Sequence[str], op: str) -> Source:
+    """The source with only the last row of each key; `op` is the column of operations.
+
+    An update behind another operation gives the whole row: nothing is left of the one before.
+    """
     if repeated_key(bench, source, key) is None:
         return source
     relation, listed = bench.name("last"), ", ".join(quoted(name) for name in key)
+    said, row = quoted(op), source.row
+    whole = f"CASE WHEN s.{said} = 'U' AND g.anew THEN 'I' ELSE s.{said} END AS {said}"
     bench.run(
-        f"CREATE TEMP TABLE {relation} AS SELECT * FROM {source.relation} WHERE {ROW} IN"
-        f" (SELECT max({ROW}) FROM {source.relation} GROUP BY {listed})"
+        f"CREATE TEMP TABLE {relation} AS SELECT s.* REPLACE ({whole}) FROM {source.relation} s"
+        f" JOIN (SELECT max({row}) AS last, bool_or({said} <> 'U') AS anew"
+        f" FROM {source.relation} GROUP BY {listed}) g ON s.{row} = g.last"
     )
-    return Source(relation, source.columns)
+    return replace(source, relation=relation)
 
 
 def _check_names(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
-        if name.casefold() in seen or name == ROW:
+        if name.casefold() in seen:
             raise InvalidInput(
                 f"the source has two columns {name!r}, or names that differ only in case",
                 hint="rename one of them",

@@ -12,7 +12,7 @@ from lakebed.rowops.change import RowChange
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.delete import PLACE
 from lakebed.rowops.found import Found
-from lakebed.rowops.rows import ROW_ID, fitted
+from lakebed.rowops.rows import ROW_ID, fitted, refuse_misfits
 from lakebed.rowops.settle import Tally, settle
 from lakebed.rowops.target import Target
 from lakebed.rowops.workbench import Workbench, quoted
@@ -30,11 +30,10 @@ def update(
     found, tally = Found(files), Tally(scanned_files=len(files))
 
     def changed() -> Iterator[pa.RecordBatch]:
-        if not files:
-            return
         plan = target.plan(files, predicate=bound)
         metadata = (*PLACE, ROW_ID) if target.lineage else PLACE
         relation, alias = bench.bind(plan, metadata), quoted(target.name)
+        refuse_misfits(bench, target, assigned, f"{relation} AS {alias}")
         columns = [
             projected(f, assigned, partial("{}.{}".format, alias, quoted(f.name)))
             for f in target.schema.fields
@@ -45,6 +44,8 @@ def update(
             test = bench.expression(condition.text, "the condition")
             bench.refuse_no_condition([test], f"{relation} AS {alias}")
             where = f" WHERE {test.sql}"
+        if not files:
+            return
         for batch in bench.batches(f"SELECT {listed} FROM {relation} AS {alias}{where}"):
             found.add(batch.column("_file"), batch.column("_pos"))
             tally.updated_rows += batch.num_rows

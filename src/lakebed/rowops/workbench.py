@@ -1,6 +1,6 @@
 """The SQL engine as operations use it: relations by name, expressions checked by its own parser."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,14 @@ _AROUND = ("where_clause", "group_expressions", "having", "sample", "qualify", "
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """A name for a column of our own beside those of others, whose SQL may name any of theirs."""
+    known = {other.casefold() for other in taken}
+    while name in known:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,10 @@ class Workbench:
             if batch.num_rows:
                 yield batch
 
+    def shape(self, sql: str) -> pa.Schema:
+        """Of the rows that a query gives."""
+        return self.session.batches(sql).schema
+
     def row(self, sql: str) -> dict[str, Any] | None:
         """The first row of an answer."""
         return next((row for batch in self.batches(sql) for row in batch.to_pylist()), None)
@@ -117,7 +129,8 @@ class Workbench:
         if not tests:
             return
         listed = ", ".join(test.sql for test in tests)
-        found = self.session.batches(f"SELECT {listed} FROM {relations} LIMIT 0").schema
+        where = " AND ".join(f"{test.sql} IS NOT NULL" for test in tests)  # no aggregate, then
+        found = self.shape(f"SELECT {listed} FROM {relations} WHERE {where} LIMIT 0")
         for test, kind in zip(tests, found.types, strict=True):
             if not pa.types.is_boolean(kind) and not test.is_null:
                 raise InvalidExpression(

@@ -150,3 +150,79 @@ def test_bad_keys_are_refused(disk: lakebed.Lake, table: lakebed.Table) -> None:
         table.apply_changes([{"_op": "D", "id": 1}], op_column="name")
 
     assert (plain.version, table.version) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        (
+            [{"_op": "U", "id": 1, "n": 9}, {"_op": "U", "id": 2, "name": "q"}],
+            "row 1 has no 'name'",
+        ),
+        (
+            [{"_op": "U", "id": 1, "name": "x", "n": 9}, {"_op": "u", "id": 2}],
+            "row 2 has no 'name'",
+        ),
+        ([{"_op": "U", "id": 1, "name": "x"}, {"_op": "I", "name": "q"}], "row 2 has no 'id'"),
+        ([{"_op": "U", "id": 1, "name": "x"}, {"_op": "D", "name": "q"}], "row 2 has no 'id'"),
+        (
+            [*({"_op": "U", "id": i, "n": 1} for i in range(20_000)), {"_op": "U", "id": 2}],
+            "row 20001 has no 'n'",
+        ),
+    ],
+)
+def test_an_update_that_lacks_a_column_of_other_rows_is_refused(
+    table: lakebed.Table, changes: list[dict[str, object]], error: str
+) -> None:
+    with pytest.raises(lakebed.SchemaMismatch, match=error) as refused:
+        table.apply_changes(iter(changes))
+
+    assert (refused.value.hint or "").startswith("give every row the same columns")
+    assert (table.version, rows(table)) == (1, START)
+
+
+@pytest.fixture
+def defaulted(disk: lakebed.Lake) -> lakebed.Table:
+    disk.create_namespace("d")
+    disk.sql("CREATE TABLE d.t (id BIGINT, a INT, b STRING, c INT DEFAULT 7, PRIMARY KEY (id))")
+    table = disk.table("d.t")
+    table.append([{"id": i, "a": i, "b": "old", "c": 9} for i in (1, 2, 3)])
+    return table
+
+
+def listed(table: lakebed.Table) -> list[tuple[object, ...]]:
+    return sorted(tuple(r.values()) for r in table.to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [("I", 5)],
+        [("D", 1), ("I", 5)],
+        [("D", 1), ("U", 5)],
+        [("I", 1), ("U", 5)],
+        [("U", 1), ("D", 2), ("U", 3), ("U", 5)],
+    ],
+)
+def test_nothing_is_left_of_a_row_that_is_inserted_anew(
+    defaulted: lakebed.Table, changes: list[tuple[str, int]]
+) -> None:
+    defaulted.apply_changes([{"_op": op, "id": 2, "a": a} for op, a in changes])
+
+    assert listed(defaulted) == [(1, 1, "old", 9), (2, 5, None, 7), (3, 3, "old", 9)]
+
+
+def test_updates_keep_the_columns_they_do_not_have(defaulted: lakebed.Table) -> None:
+    commit = defaulted.apply_changes(
+        [{"_op": "U", "id": 2, "a": 4}, {"_op": "U", "id": 2, "a": 5}, {"_op": "I", "id": 3}]
+    )
+
+    assert listed(defaulted) == [(1, 1, "old", 9), (2, 5, "old", 9), (3, None, None, 7)]
+    assert (commit.summary["updated_rows"], commit.summary["inserted_rows"]) == (2, 0)
+
+
+def test_an_insert_without_a_required_column_is_refused(table: lakebed.Table) -> None:
+    with pytest.raises(lakebed.SchemaMismatch, match="'name'"):
+        table.apply_changes([{"_op": "D", "id": 1}, {"_op": "I", "id": 1, "n": 5}])
+
+    assert (table.version, rows(table)) == (1, START)

@@ -347,3 +347,30 @@ def test_the_check_is_clean_after_merges(disk: lakebed.Lake, table: lakebed.Tabl
         merge.when_not_matched_insert_all().execute()
 
     assert (disk.check().findings, disk.check().notes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "name", ["_source", "_clause", "_lakebed_row", "_lakebed_from", "_LAKEBED_PAIR", "_lakebed_old"]
+)
+def test_any_column_name_may_be_merged(disk: lakebed.Lake, name: str) -> None:
+    table = disk.create_table("a.named", f"id long, {name} int, n int")
+    table.append([{"id": i, name: i, "n": i} for i in (1, 2, 3)])
+
+    merge = table.merge([{"id": i, name: i * 10, "n": 0} for i in (1, 4)], "t.id = s.id")
+    merge.when_matched_update({"n": f"t.{name} + s.{name}"}, f"s.{name} > t.{name}")
+    merge.when_not_matched_insert_all(f"s.{name} > 0")
+    merge.when_not_matched_by_source_update({name: f"{name} + 5"}, f"t.{name} = 3").execute()
+    only_source = table.merge([{"key": 2, f"{name}_": 8}], "t.id = s.key")
+    only_source.when_matched_update({"n": f"{name} + {name}_"}).execute()
+
+    found = sorted(tuple(r.values()) for r in table.to_arrow().to_pylist())
+    assert found == [(1, 1, 11), (2, 2, 10), (3, 8, 3), (4, 40, 0)]
+
+
+def test_the_rows_of_an_ambiguous_merge_are_named_whatever_the_columns(disk: lakebed.Lake) -> None:
+    table = disk.create_table("a.named", "id long, _lakebed_row int")
+    table.append([{"id": 1, "_lakebed_row": 1}])
+
+    twice = table.merge([{"id": 1, "_lakebed_row": n} for n in (5, 6)], "t.id = s.id")
+    with pytest.raises(AmbiguousMerge, match=r"rows 1 and 2 .* id = 1"):
+        twice.when_matched_update_all().execute()

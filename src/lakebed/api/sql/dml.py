@@ -16,7 +16,7 @@ from lakebed.api.txtable import TransactionTable
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.binding import bind as bind_predicate
 from lakebed.model.counts import RowCounts
-from lakebed.model.errors import InvalidExpression, SchemaMismatch, SqlUnsupported
+from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch, SqlUnsupported
 from lakebed.model.expressions import columns
 from lakebed.model.history import Commit
 from lakebed.model.schema import Schema
@@ -192,19 +192,31 @@ def _clause_values(clause: MergeClause, schema: Schema, values: Values) -> Mappi
             f"INSERT has {len(clause.values)} values for {len(names)} columns",
             hint="give one value for each column",
         )
-    for path in names:
-        known_field(schema, path)
+    _refuse_twice(schema, names)
     given = zip(names, clause.values, strict=True)
     return {".".join(path): _text(value, values) for path, value in given if value is not None}
 
 
 def _assigned(given: Sequence[Assignment], schema: Schema, values: Values) -> dict[str, str]:
-    for assignment in given:
-        known_field(schema, assignment.path)
+    _refuse_twice(schema, [assignment.path for assignment in given])
     return {
         ".".join(a.path): _default(schema, a) if a.value is None else _text(a.value, values)
         for a in given
     }
+
+
+def _refuse_twice(schema: Schema, paths: Sequence[tuple[str, ...]]) -> None:
+    """Before paths become the keys of a mapping, which would keep the last of them."""
+    seen = set()
+    for path in paths:
+        field = known_field(schema, path)
+        if field.id in seen:
+            raise InvalidInput(
+                f"column {'.'.join(path)!r} is set twice",
+                hint="set each column once",
+                column=field.name,
+            )
+        seen.add(field.id)
 
 
 def _default(schema: Schema, assignment: Assignment) -> str:

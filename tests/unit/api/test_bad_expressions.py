@@ -1,0 +1,78 @@
+"""Conditions and values are checked against the schema, whether a row is read for them or not."""
+
+import pytest
+
+import lakebed
+
+CODES = {"INVALID_EXPRESSION", "SQL_SYNTAX", "SQL_UNKNOWN_COLUMN", "SQL_UNKNOWN_NAME"}
+
+
+@pytest.fixture
+def empty(disk: lakebed.Lake) -> lakebed.Table:
+    return disk.create_table("a.t", "n long, word string, s struct<a: int>, x int not null")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "nope = 1",
+        "n=1) OR (TRUE",
+        "n = (SELECT 1)",
+        "count(*) > 0",
+        "max(n) > 0",
+        "foo(n)",
+        "n + 1",
+        "nope + 1 > 0",
+        "n > 100 AND nope = 1",
+        "n > 100 AND (n + 1) LIKE nope",
+    ],
+)
+def test_a_bad_condition_is_refused_though_no_file_is_opened(
+    empty: lakebed.Table, condition: str
+) -> None:
+    for _ in ("without files", "with one that cannot match"):
+        before = empty.version
+        with pytest.raises(lakebed.LakebedError) as deleting:
+            empty.delete(condition)
+        with pytest.raises(lakebed.LakebedError) as updating:
+            empty.update({"n": 1}, condition)
+        assert {deleting.value.code, updating.value.code} <= CODES
+        assert empty.version == before
+        empty.append([{"n": 1, "x": 1}])
+
+
+@pytest.mark.parametrize("condition", ["n = 1", "n + 1 > 0", "lower(word) = 'a'", "n IN (1, 2)"])
+def test_a_good_condition_on_an_empty_table_changes_nothing(
+    empty: lakebed.Table, condition: str
+) -> None:
+    assert empty.delete(condition).changed is False
+    assert empty.update({"n": "n + 1", "x": "NULL"}, condition).changed is False
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("n", "'abc'"),
+        ("n", "nope"),
+        ("n", "word"),
+        ("n", "1.5"),
+        ("n", "count(*)"),
+        ("x", "3000000000"),
+        ("word", "5"),
+        ("s.a", "'q'"),
+        ("s", "1"),
+    ],
+)
+def test_a_value_that_no_row_can_get_is_refused_though_no_row_is_met(
+    empty: lakebed.Table, column: str, value: str
+) -> None:
+    for condition in (None, "n = 7"):  # without files, then in one where none matches
+        with pytest.raises(lakebed.LakebedError) as updating:
+            empty.update({column: value}, condition)
+        merge = empty.merge([{"id": 7}], "t.n = s.id").when_matched_update({column: value})
+        with pytest.raises(lakebed.LakebedError) as merging:
+            merge.execute()
+        assert updating.value.code == merging.value.code != "INTERNAL"
+        if condition is None:
+            empty.append([{"n": 1, "x": 1}, {"n": 9, "x": 1}])
+    assert empty.version == 1
