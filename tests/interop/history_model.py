@@ -182,7 +182,7 @@ def literal(kind: str, value: Any) -> str:
         return "NULL"
     match kind:
         case "string":
-            return "'" + value.replace("'", "''") + "'"
+            return "'" + str(value).replace("'", "''") + "'"
         case "date":
             return f"DATE '{value.isoformat()}'"
         case "float" | "double":

@@ -38,7 +38,13 @@ ROWS = ("append", "append", "delete", "update", "merge", "upsert", "apply", "ove
 LINES = ("branch", "branch", "forward", "restore", "transaction")
 TABLE = ("add", "move", "optional", "default", "partition", "formats", "checkpoint")
 NAMES = {MAPPED: ("rename", "swap", "drop", "member"), WIDENED: ("widen",)}
-PARTITIONS = ([], ["p"], ["bucket(3, id)"], ["truncate(1, p)", "bucket(2, id)"], ["n"])
+PARTITIONS: tuple[list[str], ...] = (
+    [],
+    ["p"],
+    ["bucket(3, id)"],
+    ["truncate(1, p)", "bucket(2, id)"],
+    ["n"],
+)
 Refused = (lakebed.InvalidInput, lakebed.NoChanges)
 Done = tuple[lakebed.Commit, Version] | None
 

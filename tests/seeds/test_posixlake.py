@@ -1,6 +1,7 @@
 """posixlake's points (PL-…) about its API, with the holes its code had."""
 
 import inspect
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -200,14 +201,15 @@ def test_pl_53_every_documented_error_exists_and_is_raised_as_documented(
     }
     assert there.items() <= told.items()
 
-    for code, call in {
+    calls: dict[str, Callable[[], object]] = {
         "TABLE_NOT_FOUND": lambda: lake.table("sales.order"),
         "VERSION_NOT_FOUND": lambda: orders.scan(version=9).to_arrow(),
         "SCHEMA_MISMATCH": lambda: orders.append([{"id": "x"}]),
         "SQL_SYNTAX": lambda: lake.sql("SELEC 1"),
         "SQL_UNKNOWN_COLUMN": lambda: lake.sql("SELECT nope FROM sales.orders").to_arrow(),
         "DIVISION_BY_ZERO": lambda: lake.sql("SELECT 1 // 0").to_arrow(),
-    }.items():
+    }
+    for code, call in calls.items():
         with pytest.raises(lakebed.LakebedError) as raised:
             call()
         assert raised.value.code == code
