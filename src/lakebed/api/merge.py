@@ -21,6 +21,7 @@ from lakebed.rowops.changes import (
     on_keys,
     operation_field,
     refuse_left_out,
+    refuse_uneven,
     typed_changes,
 )
 from lakebed.rowops.clause import Aliases, Clause, When
@@ -138,7 +139,7 @@ class MergeRows:
         return changer.merge(self._bench, source, to_on(on_keys(names)), clauses, aliases=ALIASES)
 
     def _whole_rows(self, schema: Schema) -> Batches:
-        given = open_source(self._rows, schema)
+        given = open_source(self._rows, schema, refuse_uneven)
         refuse_other_columns(schema, given.schema.names, "upsert")
         return Batches(to_arrow(schema), conform(given, schema))
 

@@ -56,12 +56,17 @@ def refuse_left_out(
     updates = isinstance(said, str) and _CODES.get(said.strip().upper()) == "U"
     refused = [name for name in missing if updates or name in key]
     if refused:
-        raise SchemaMismatch(
-            f"row {number + 1} has no {refused[0]!r}, which other rows have",
-            hint="give every row the same columns, or apply the rows in several calls",
-            column=refused[0],
-            row=number,
-        )
+        refuse_uneven(number, row, refused)
+
+
+def refuse_uneven(number: int, _: Mapping[str, object], missing: Sequence[str]) -> None:
+    """A row that takes another's place says something of every column."""
+    raise SchemaMismatch(
+        f"row {number + 1} has no {missing[0]!r}, which other rows have",
+        hint="give every row the same columns, or apply the rows in several calls",
+        column=missing[0],
+        row=number,
+    )
 
 
 def operation_field(op: str) -> Field:

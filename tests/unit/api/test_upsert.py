@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from lakebed.model.errors import AmbiguousMerge
+from lakebed.model.errors import AmbiguousMerge, SchemaMismatch
 
 
 @pytest.fixture
@@ -63,3 +63,12 @@ def test_columns_must_be_those_of_the_table(table: lakebed.Table) -> None:
         table.upsert([{"id": 1, "part": "x", "n": 2**40}])
 
     assert table.version == 1
+
+
+def test_a_row_that_leaves_a_column_out_is_refused(table: lakebed.Table) -> None:
+    before = rows(table)
+
+    with pytest.raises(SchemaMismatch, match="row 2 has no 'n'"):
+        table.upsert([{"id": 1, "part": "x", "n": 10}, {"id": 2, "part": "x"}])
+
+    assert (rows(table), table.version) == (before, 1)
