@@ -6,8 +6,9 @@ from lakebed.api.staging import Staged
 from lakebed.core.state import restored
 from lakebed.model.changes import FastForward, Restore
 from lakebed.model.errors import InvalidInput, UnsupportedFeature
-from lakebed.model.history import CommitRecord
+from lakebed.model.history import BRANCH, CommitRecord
 from lakebed.model.ids import MAIN_LINE, Line
+from lakebed.model.schema import files_fit
 
 
 def restore(parts: Parts, staged: Staged, point: Point) -> None:
@@ -17,8 +18,20 @@ def restore(parts: Parts, staged: Staged, point: Point) -> None:
         return
     then, live = parts.planner.look(staged.head, commit.version)
     moves = staged.head.line == MAIN_LINE
+    if moves and not files_fit(staged.state.schema, then.schema):
+        _refuse_branches(parts, staged)
     state = restored(staged.state, then) if moves else staged.state
     staged.move(Restore(commit.version), "restore", state, live)
+
+
+def _refuse_branches(parts: Parts, staged: Staged) -> None:
+    """They show their rows in the columns of the table, whatever they were written in."""
+    branches = [r.name for r in parts.refs.list(staged.head) if r.kind == BRANCH]
+    if branches[1:]:  # besides main
+        raise UnsupportedFeature(
+            f"branch {branches[1]} may hold rows that do not fit the columns of then",
+            hint="drop the branch first, or restore a later version",
+        )
 
 
 def _find(parts: Parts, staged: Staged, point: Point) -> CommitRecord:

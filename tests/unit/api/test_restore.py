@@ -251,3 +251,19 @@ def test_the_same_key_restores_once(table: lakebed.Table) -> None:
 
     assert (again.replayed, again.version) == (True, first.version)
     assert ids(table) == [1, 2, 3, 9]
+
+
+def test_columns_do_not_become_narrower_under_the_rows_of_a_branch(lake: lakebed.Lake) -> None:
+    table = lake.create_table("a.narrow", "id long, n int")
+    table.append([{"id": 1, "n": 1}])
+    table.alter().widen_column("n", "long").commit()
+    table.create_branch("audit")
+    table.append([{"id": 2, "n": 2**40}], branch="audit")
+
+    with pytest.raises(lakebed.InvalidInput, match="audit"):
+        table.restore(version=1)
+
+    assert table.scan(ref="audit", where="id = 2").to_arrow()["n"].to_pylist() == [2**40]
+    table.drop_branch("audit")
+    table.restore(version=1)
+    assert table.to_arrow().schema.field("n").type == pa.int32()
