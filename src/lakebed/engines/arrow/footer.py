@@ -8,9 +8,18 @@ from lakebed.storage.base import Storage
 
 
 def count_rows(storage: Storage, path: str) -> int:
+    return int(_footer(storage, path).num_rows)
+
+
+def leaf_names(storage: Storage, path: str) -> frozenset[str]:
+    """Physical names of the columns, and of what is inside of nested ones."""
+    return frozenset(_footer(storage, path).schema.names)
+
+
+def _footer(storage: Storage, path: str) -> pq.FileMetaData:
     with storage.open_input(path) as source:
         try:
-            return int(pq.read_metadata(source).num_rows)
+            return pq.read_metadata(source)
         except (pa.ArrowException, OSError) as error:
             raise DataCorrupt(
                 f"{path} is no whole Parquet file: {error}",

@@ -43,6 +43,7 @@ class _Shape:
     missing: frozenset[str]  # columns that they do not hold
     mapped: bool  # are types and names given to the reader?
     stride: int  # of their deleted rows; 0: none are
+    stored: bool = False  # may they hold the lineage of their rows?
 
 
 class Writer:
@@ -55,13 +56,18 @@ class Writer:
         *,
         locate: Callable[[LiveFile], str | None],
         keep: Keep,
+        stored: Callable[[LiveFile], bool] = lambda _: True,
         vectors: bool = True,
     ) -> None:
-        """`locate` gives the path of a file that DuckDB may read; `vectors`: with deleted rows."""
+        """`locate` gives the path of a file that DuckDB may read; `vectors`: with deleted rows.
+
+        `stored` says whether a file may hold the lineage of its rows.
+        """
         self._plan = plan
         self._metadata = metadata
         self._locate = locate
         self._keep = keep
+        self._stored = stored
         self._vectors = vectors
         used = () if plan.predicate is None else compared(plan.predicate)
         names = {*plan.columns, *(column.path[0] for column in used)}
@@ -104,14 +110,17 @@ class Writer:
             if not presence:
                 missing.add(field.name)
         looks = deleted or bool(self._metadata)
+        # Only a scan that is told its columns gives NULL for one that a file does not hold; but
+        # then a join's values leave no row out while it reads.
+        stored = self._lineage and self._stored(live)
         mapped = (
             mapped
-            or self._lineage
+            or stored
             or any(f.widened for f in self._fields)
             # A column that was dropped may have had the name of a virtual one.
             or (looks and (self._hides or not only_known))
         )
-        return _Shape(frozenset(missing), mapped, stride_of(live) if deleted else 0)
+        return _Shape(frozenset(missing), mapped, stride_of(live) if deleted else 0, stored)
 
     def _presence(self, field: Field, live: LiveFile, only_known: bool) -> bool | None:
         """Does the file hold the column as the table has it? None: in another form."""
@@ -132,7 +141,8 @@ class Writer:
         lives = [self._plan.files[index] for index, _ in files]
         indexes = [index for index, _ in files]
         listed += [
-            f"{self._about(name, indexes, lives)} AS {quoted(name)}" for name in self._metadata
+            f"{self._about(name, indexes, lives, stored=shape.stored)} AS {quoted(name)}"
+            for name in self._metadata
         ]
         conditions = []
         if shape.stride:
@@ -160,11 +170,11 @@ class Writer:
             for number, field in enumerate(self._fields)
             if field.name not in shape.missing
         ]
-        entries += [_entry(name, name, "BIGINT") for name in STORED if self._lineage]
+        entries += [_entry(name, name, "BIGINT") for name in STORED if shape.stored]
         # A scan must have a column, and there is none of this name.
         return f"MAP {{{', '.join(entries or [_entry('_', 'c', 'BOOLEAN')])}}}"
 
-    def _about(self, name: str, indexes: list[int], lives: list[LiveFile]) -> str:
+    def _about(self, name: str, indexes: list[int], lives: list[LiveFile], *, stored: bool) -> str:
         if name == "_pos":
             return "file_row_number"
         if name == "_file":
@@ -176,7 +186,7 @@ class Writer:
         derived = _looked_up(["NULL" if n is None else str(n) for n in numbers], "BIGINT")
         if is_id:
             derived = f"{derived} + file_row_number"
-        return f"coalesce({quoted(name)}, {derived})"
+        return f"coalesce({quoted(name)}, {derived})" if stored else derived
 
 
 def columns_of(plan: Plan, metadata: Sequence[str]) -> list[tuple[str, str]]:

@@ -18,6 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from lakebed.core.plan import Plan
+from lakebed.engines.arrow.footer import leaf_names
+from lakebed.engines.arrow.metadata import STORED
 from lakebed.engines.duckdb.dataset import PlanRows, PlanSource
 from lakebed.engines.duckdb.errors import Text, translated
 from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
@@ -34,6 +36,7 @@ _Given = list[object] | dict[str, object] | None
 Parameters = Sequence[object] | Mapping[str, object]
 _BATCH_ROWS = 122_880  # sixty vectors of DuckDB
 _SMALL_ROWS = 8192  # to join batches below this costs less than to hand on each
+_MOST_FOOTERS = 1000
 _GLOB = frozenset("*?[")  # DuckDB would look for other files
 _BITS = "CAST(CAST(? AS BLOB) AS BIT)"
 _ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
@@ -175,7 +178,12 @@ class Session:
 
     def _bind(self, name: str, plan: Plan, metadata: tuple[str, ...], *, vectors: bool) -> None:
         writer = Writer(
-            plan, metadata, locate=self._located(plan), keep=self._keep, vectors=vectors
+            plan,
+            metadata,
+            locate=self._located(plan),
+            keep=self._keep,
+            stored=self._storing(plan),
+            vectors=vectors,
         )
         self._create_view(name, plan, metadata, writer.write())
         kinds = [kind for _, kind in columns_of(plan, metadata)]
@@ -194,6 +202,17 @@ class Session:
             return None if path is None or _GLOB & set(path) else path
 
         return locate
+
+    def _storing(self, plan: Plan) -> Callable[[LiveFile], bool]:
+        """Of few files the footers tell; to open many takes longer than it can save."""
+        if len(plan.files) > _MOST_FOOTERS:
+            return lambda _: True
+
+        def stored(live: LiveFile) -> bool:
+            names = leaf_names(self._storage, f"{plan.root}/{live.file.path}")
+            return not names.isdisjoint(STORED)
+
+        return stored
 
     def _create_view(
         self, name: str, plan: Plan, metadata: tuple[str, ...], relation: Relation
