@@ -5,7 +5,7 @@ engine might read differently, is left out. The engine still applies the query's
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -33,6 +33,8 @@ class Seen:
     parts: tuple[str, ...]
     others: set[str]
     parameters: Mapping[int, str]
+    # What a part of a condition says, by the part's id: it is the same for every relation.
+    known: dict[int, Predicate | None] = field(default_factory=dict)
 
 
 def conjuncts_of_tables(
@@ -41,11 +43,12 @@ def conjuncts_of_tables(
     relations = [node for node in syntax.nodes if isinstance(node, RELATIONS)]
     names = {r.alias_or_name.casefold() for r in relations if r.alias_or_name}
     names |= {t.parts[0].casefold() for t in tables if len(t.parts) > 1}
+    known: dict[int, Predicate | None] = {}
     found = []
     for table in tables:
         others = names - {table.alias.casefold()}
         parts = () if table.aliased else table.parts
-        seen = Seen(table.alias, parts, others, parameters)
+        seen = Seen(table.alias, parts, others, parameters, known)
         found.append(conjuncts_of(list(_conditions(table)), seen))
     return found
 
@@ -55,7 +58,9 @@ def conjuncts_of(conditions: list[exp.Expr], seen: Seen) -> tuple[Conjunct, ...]
     found = []
     for condition in conditions:
         for part in _operands(condition):
-            predicate = _predicate(part, seen.parameters)
+            if id(part) not in seen.known:
+                seen.known[id(part)] = _predicate(part, seen.parameters)
+            predicate = seen.known[id(part)]
             mapped = None if predicate is None else _of_relation(predicate, seen)
             if mapped is not None:
                 found.append(Conjunct(mapped))
