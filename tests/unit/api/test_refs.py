@@ -11,7 +11,7 @@ import pytest
 import lakebed
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[lakebed.Lake]:
     """In a folder, with either database."""
     if request.param == "sqlite":
