@@ -27,7 +27,9 @@ from lakebed.meta import migrate
 SCHEMA = "id long not null, word string"
 BIG = 70_000  # every other row deleted: a vector too large for Delta's log
 NEXT = migrate.Migration(
-    2, "next", "CREATE TABLE later (one BIGINT); CREATE TABLE later2 (one BIGINT)"
+    migrate.known_migrations()[-1].number + 1,
+    "next",
+    "CREATE TABLE later (one BIGINT); CREATE TABLE later2 (one BIGINT)",
 )
 Request = dict[str, str]
 Ack = Callable[[str], object]

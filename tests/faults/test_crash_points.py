@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
+from lakebed.meta.migrate import known_migrations
 from tests.faults.conftest import Ended, Place
 from tests.faults.driver import BIG, rows
 from tests.faults.health import assert_healthy, digests, lake_ids
@@ -176,8 +177,9 @@ def test_killed_while_upgrading_the_next_open_upgrades(
     assert driver(sqlite_place, "upgrade") == Ended(0, "upgrade")
 
     assert schema_of(sqlite_place) - before == {"later", "later2"}
-    copy = sqlite3.connect(Path(sqlite_place.uri, "lakebed.db.before-0002"))
-    assert copy.execute("SELECT MAX(number) FROM migrations").fetchall() == [(1,)]
+    newest = known_migrations()[-1].number
+    copy = sqlite3.connect(Path(sqlite_place.uri, f"lakebed.db.before-{newest + 1:04d}"))
+    assert copy.execute("SELECT MAX(number) FROM migrations").fetchall() == [(newest,)]
     copy.close()
 
 

@@ -32,7 +32,10 @@ from tests.faults.driver import SCHEMA, rows
 from tests.faults.health import assert_healthy, lake_ids
 from tests.faults.opening import PROCESSES, TIMES
 
-NEXT = Migration(2, "next", "ALTER TABLE lake ADD COLUMN note TEXT; CREATE TABLE later (n {blob})")
+NEWEST = known_migrations()[-1].number
+NEXT = Migration(
+    NEWEST + 1, "next", "ALTER TABLE lake ADD COLUMN note TEXT; CREATE TABLE later (n {blob})"
+)
 
 
 @pytest.fixture
@@ -205,7 +208,7 @@ def test_an_older_sqlite_database_is_upgraded_on_open_and_a_copy_is_kept(
 
     lakebed.open(tmp_path / "fresh", create=True).close()
     assert schema_of(database(made)) == schema_of(tmp_path / "fresh" / "lakebed.db")
-    copy = Path(made.uri, "lakebed.db.before-0002")
+    copy = Path(made.uri, f"lakebed.db.before-{NEWEST + 1:04d}")
     monkeypatch.undo()
     copy.replace(database(made))
     with made.open() as lake:
@@ -220,15 +223,17 @@ def test_the_copy_of_a_race_of_upgrades_is_the_old_database(
         for lake in pool.map(lambda _: made.open(), range(6)):
             lake.close()
 
-    with closing(sqlite3.connect(Path(made.uri, "lakebed.db.before-0002"))) as copy:
-        assert copy.execute("SELECT MAX(number) FROM migrations").fetchone() == (1,)
+    with closing(sqlite3.connect(Path(made.uri, f"lakebed.db.before-{NEWEST + 1:04d}"))) as copy:
+        assert copy.execute("SELECT MAX(number) FROM migrations").fetchone() == (NEWEST,)
 
 
 def test_a_migration_that_fails_leaves_the_old_database(
     made: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = schema_of(database(made))
-    bad = Migration(2, "bad", "CREATE TABLE later (n BIGINT); CREATE TABLE lake (n BIGINT)")
+    bad = Migration(
+        NEWEST + 1, "bad", "CREATE TABLE later (n BIGINT); CREATE TABLE lake (n BIGINT)"
+    )
     monkeypatch.setattr(migrate, "known_migrations", lambda: (*known_migrations(), bad))
 
     with pytest.raises(LakebedError):
