@@ -257,8 +257,8 @@ def test_an_older_postgresql_database_waits_for_upgrade(
             postgres_place.open(create=create)
         assert "lakebed upgrade" in caught.value.hint
 
-    assert lakebed.upgrade(postgres_place.uri) == (1, 2)
-    assert lakebed.upgrade(postgres_place.uri) == (2, 2)
+    assert lakebed.upgrade(postgres_place.uri) == (NEWEST, NEWEST + 1)
+    assert lakebed.upgrade(postgres_place.uri) == (NEWEST + 1, NEWEST + 1)
     with postgres_place.open() as lake:
         assert_healthy(lake, {"a.t": [0]})
 
