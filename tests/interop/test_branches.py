@@ -1,8 +1,5 @@
 """Branches and tags as Iceberg's refs: other readers see each of them, and Delta shows main."""
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed import Lake, Table
-from tests.interop.test_duckdb import DRIVER, PYTHON
+from tests.interop.duckdb155 import asked_of_duckdb
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the readers' own, about v3
 
@@ -57,19 +54,9 @@ def shown(table: Table) -> dict[str, list[int]]:
 
 
 def duckdb_ids(table: Table) -> dict[str, list[int]]:
-    python = os.environ.get(PYTHON)
-    if not python:
-        pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
     refs = {name: ref["snapshot-id"] for name, ref in metadata(table)["refs"].items()}
     source = f"SELECT id FROM iceberg_scan('{table.location}', snapshot_from_id="
-    done = subprocess.run(
-        [python, str(DRIVER)],
-        input=json.dumps([{"sql": f"{source}{at})"} for at in refs.values()]),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers = json.loads(done.stdout)
+    answers = asked_of_duckdb([f"{source}{at})" for at in refs.values()])
     return {n: sorted(map(int, a["rows"])) for n, a in zip(refs, answers, strict=True)}
 
 

@@ -1,9 +1,6 @@
 """Tables with deletion vectors, at every version, through every reader of both formats."""
 
-import json
-import os
 import random
-import subprocess
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +13,7 @@ from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed import Lake, Table
+from tests.interop.duckdb155 import asked_of_duckdb
 from tests.interop.readers import (
     At,
     DeltaQuery,
@@ -25,7 +23,6 @@ from tests.interop.readers import (
     PyIceberg,
     places,
 )
-from tests.interop.test_duckdb import DRIVER, PYTHON
 
 BIG = 70_000
 Ids = set[int]
@@ -58,7 +55,7 @@ class Story:
 
 
 def create(lake: Lake, name: str, **options: object) -> Story:
-    story = Story(lake.create_table(f"s.{name}", "id long, p int", **options))  # type: ignore[arg-type]
+    story = Story(lake.create_table(f"s.{name}", "id long, p int", **options))  # type: ignore[arg-type]  # options of many types
     story.note(set())
     return story
 
@@ -218,9 +215,6 @@ def test_the_lake_reads_its_own_and_finds_nothing_wrong(
 @pytest.fixture(scope="module")
 def duckdb(stories: dict[str, Story]) -> dict[tuple[str, str, int], Ids]:
     """All answers of one process: DuckDB 1.5.5 has an interpreter of its own."""
-    python = os.environ.get(PYTHON)
-    if not python:
-        pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
     asked = {}
     for name, story in stories.items():
         for version, at in offered(story, "delta").items():
@@ -230,16 +224,7 @@ def duckdb(stories: dict[str, Story]) -> dict[tuple[str, str, int], Ids]:
             # Some files first: DuckDB keeps what it read, and must not mix up vectors by that.
             asked[name, "some", version] = f"{source} WHERE id >= {BIG + 30}"
             asked[name, "iceberg", version] = source
-    queries = [{"sql": f"SELECT id FROM {source}"} for source in asked.values()]
-    done = subprocess.run(
-        [python, str(DRIVER)],
-        input=json.dumps(queries),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = json.loads(done.stdout)
+    answers = asked_of_duckdb([f"SELECT id FROM {source}" for source in asked.values()])
     assert not [a["error"] for a in answers if "error" in a]
     return {key: set(map(int, a["rows"])) for key, a in zip(asked, answers, strict=True)}
 

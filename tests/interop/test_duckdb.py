@@ -1,23 +1,17 @@
 """The tables of every type through DuckDB 1.5.5's own readers of Iceberg and Delta."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lakebed
 from tests.interop import expected
+from tests.interop.duckdb155 import asked_of_duckdb
 from tests.interop.every_type import CASES, Case
 from tests.interop.readers import At, Filter, day, moment, sql_literal
 from tests.interop.test_every_type import HEAD, Built, filters
-
-DRIVER = Path(__file__).parent / "duckdb_driver.py"
-PYTHON = "LAKEBED_DUCKDB155_PYTHON"
 
 
 @dataclass(frozen=True)
@@ -43,21 +37,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
 @pytest.fixture(scope="module")
 def answers(tables: dict[str, Built]) -> Answers:
     """All questions in one process: DuckDB has an interpreter of its own."""
-    python = os.environ.get(PYTHON)
-    if not python:
-        pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
     questions = [question for built in tables.values() for question in asked(built)]
-
-    done = subprocess.run(
-        [python, str(DRIVER)],
-        input=json.dumps([{"sql": q.sql} for q in questions]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    return list(zip(questions, json.loads(done.stdout), strict=True))
+    return list(zip(questions, asked_of_duckdb([q.sql for q in questions]), strict=True))
 
 
 def asked(built: Built) -> Iterator[Question]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ def merge_steps(rows: object, schema: Schema) -> tuple[list[Step], object]:
     Python values have no exact type: of them only new columns and members are taken.
     """
     if _is_items(rows):
-        begun, everything = _begun(rows)  # type: ignore[arg-type]
+        begun, everything = _begun(rows)
         if begun and isinstance(begun[0], Mapping):
             return list(_new_keys(begun, schema)), everything
         rows = everything
@@ -35,7 +35,7 @@ def merge_steps(rows: object, schema: Schema) -> tuple[list[Step], object]:
     return list(steps_between(schema.fields, fields_from_arrow(batches.schema))), batches
 
 
-def _is_items(rows: object) -> bool:
+def _is_items(rows: object) -> TypeGuard[Iterable[Any]]:
     plain = isinstance(rows, str | bytes | Mapping | Batches)
     return isinstance(rows, Iterable) and not plain and not hasattr(rows, "__arrow_c_stream__")
 

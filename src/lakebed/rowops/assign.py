@@ -8,10 +8,10 @@ from functools import partial
 
 from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.ids import FieldId
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, is_scalar, walk
-from lakebed.rowops.literal import text_literal
-from lakebed.rowops.workbench import Expression, Workbench, quoted
+from lakebed.rowops.workbench import Expression, Workbench
 
 _ZONED = (Primitive("timestamp"), Primitive("timestamptz_ns"))
 _NAIVE = re.compile(r"'\s*\d{4,}-\d\d?-\d\d?(?:[ T][\d:.]*)?\s*'")

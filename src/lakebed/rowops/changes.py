@@ -11,10 +11,10 @@ from lakebed.engines.arrow.conform import conform, find_name, unknown_name
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import InvalidInput, SchemaMismatch
 from lakebed.model.ids import FieldId
+from lakebed.model.quoting import quoted
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive
 from lakebed.rowops.clause import Aliases, Clause, When
-from lakebed.rowops.workbench import quoted
 
 _OPERATIONS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 _CODES = {name: code for code, long in _OPERATIONS.items() for name in (code, long)}

@@ -11,12 +11,13 @@ from lakebed.model.counts import RowCounts
 from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.ids import FileId, SnapshotId
+from lakebed.model.quoting import quoted
 from lakebed.rowops.change import RowChange
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.found import Found
 from lakebed.rowops.settle import Tally, settle
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Workbench, quoted
+from lakebed.rowops.workbench import Workbench
 
 PLACE = ("_file", "_pos")
 

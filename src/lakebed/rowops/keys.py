@@ -11,12 +11,13 @@ from lakebed.engines.arrow.transform import stored
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.expressions import And, Column, Compare, Constant, In, Predicate
 from lakebed.model.files import LiveFile
+from lakebed.model.quoting import quoted
 from lakebed.model.schema import Schema
 from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Scalar, Stored
 from lakebed.rowops.clause import Aliases
 from lakebed.rowops.source import Source
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Expression, Workbench, quoted
+from lakebed.rowops.workbench import Expression, Workbench
 
 _MOST_LISTED = 50  # values that a conflict is judged by one by one
 _MOST_VALUES = 100_000
@@ -57,7 +58,7 @@ class KeyValues:
         if not self.are_all or known.low is None or known.high is None:
             return True
         at = bisect_left(self.values, known.low)
-        return at < len(self.values) and self.values[at] <= known.high  # type: ignore[operator]
+        return at < len(self.values) and self.values[at] <= known.high  # type: ignore[operator]  # of one column, so of one type
 
 
 def keys_of(on: Expression, schema: Schema, source: Source, aliases: Aliases) -> list[Key]:

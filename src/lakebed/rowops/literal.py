@@ -6,6 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from lakebed.model.errors import InvalidInput
+from lakebed.model.quoting import text_literal
 
 
 def value_to_sql(name: str, value: object) -> str:
@@ -32,10 +33,6 @@ def literal(value: object) -> str:
             f"SQL has no literal for {value!r}", hint="give a number, text, a date or the like"
         )
     return sql
-
-
-def text_literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _sql(value: object) -> str | None:

@@ -14,6 +14,7 @@ from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import AmbiguousMerge, InvalidInput, SchemaMismatch
 from lakebed.model.expressions import TRUE, And, Predicate
 from lakebed.model.files import LiveFile
+from lakebed.model.quoting import quoted
 from lakebed.model.schema import Schema
 from lakebed.rowops.assign import Assignments, parse_assignments, projected
 from lakebed.rowops.change import RowChange
@@ -27,7 +28,7 @@ from lakebed.rowops.rows import ROW_ID, fitted, refuse_misfits
 from lakebed.rowops.settle import Tally, settle
 from lakebed.rowops.source import Source
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Expression, Workbench, quoted, unused
+from lakebed.rowops.workbench import Expression, Workbench, unused
 
 _CHANGING = ("update", "replace")
 

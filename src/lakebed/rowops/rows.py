@@ -7,13 +7,13 @@ from functools import partial
 import pyarrow as pa
 
 from lakebed.engines.arrow.conform import BATCH_ROWS, conform
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive
 from lakebed.rowops.assign import Assignments, projected
-from lakebed.rowops.literal import text_literal
 from lakebed.rowops.settle import written_schema
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Workbench, quoted
+from lakebed.rowops.workbench import Workbench
 
 ROW_ID = "_row_id"
 _FLOATS = (Primitive("float"), Primitive("double"))

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.model.errors import InvalidInput
-from lakebed.rowops.workbench import Workbench, quoted, unused
+from lakebed.model.quoting import quoted
+from lakebed.rowops.workbench import Workbench, unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class _Stream:
     def errors(self) -> Iterator[None]:
         try:
             yield
-        except Exception:
+        except Exception:  # whatever the engine makes of it, the first cause is what to tell
             if self._error is not None:
                 raise self._error from None
             raise

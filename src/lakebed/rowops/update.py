@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import TRUE
+from lakebed.model.quoting import quoted
 from lakebed.rowops.assign import parse_assignments, projected
 from lakebed.rowops.change import RowChange
 from lakebed.rowops.condition import Condition
@@ -15,7 +16,7 @@ from lakebed.rowops.found import Found
 from lakebed.rowops.rows import ROW_ID, fitted, refuse_misfits
 from lakebed.rowops.settle import Tally, settle
 from lakebed.rowops.target import Target
-from lakebed.rowops.workbench import Workbench, quoted
+from lakebed.rowops.workbench import Workbench
 
 
 def update(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakebed.core.plan import Plan
 from lakebed.model.errors import InvalidExpression
 from lakebed.model.names import is_text
+from lakebed.model.quoting import quoted
 
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
@@ -25,10 +26,6 @@ _NOT_HERE = {
     "DEFAULT": "DEFAULT",
 }
 _AROUND = ("where_clause", "group_expressions", "having", "sample", "qualify", "modifiers")
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

@@ -1,7 +1,8 @@
 """COPY between tables and files; which folders may be used is decided where it runs."""
 
+from lakebed.model.quoting import quoted
 from lakebed.sql.dml import read_target
-from lakebed.sql.fragments import Fragments, quoted
+from lakebed.sql.fragments import Fragments
 from lakebed.sql.query import Parameter, Reference, Select
 from lakebed.sql.reader import Reader
 from lakebed.sql.statements import CopyFrom, CopyTo, Target, Value

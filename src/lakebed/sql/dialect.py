@@ -72,7 +72,7 @@ class LakeParser(DuckDBParser):
         named = self._curr.token_type in (TokenType.IDENTIFIER, *self.ALIAS_TOKENS)
         if self._next.token_type == TokenType.COLON and not named:
             # `SELECT :a` has no alias in front.
-            return Parser._parse_expression(self)  # noqa: SLF001
+            return Parser._parse_expression(self)  # noqa: SLF001 - the parser below the dialect's own
         return super()._parse_expression()
 
     def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from lakebed.model.errors import SqlError
 from lakebed.model.names import TableName
+from lakebed.model.quoting import quoted
 from lakebed.sql.columns import needed_columns
 from lakebed.sql.dialect import SPAN, TIME_TRAVEL
 from lakebed.sql.literals import NotLiteral, read_literal
@@ -266,11 +267,6 @@ def one_value(syntax: Syntax) -> exp.Expr:
 
 def rows_of(relation: str) -> str:
     return f"SELECT * FROM {relation}"
-
-
-def quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _metadata(name: str) -> tuple[str, MetadataTable | None]:

@@ -1,7 +1,8 @@
 """Statements about the lake as a whole: namespaces, views, comments, procedures, SHOW, USE."""
 
+from lakebed.model.quoting import quoted
 from lakebed.sql.alterations import Path
-from lakebed.sql.fragments import Fragments, quoted, rows_of
+from lakebed.sql.fragments import Fragments, rows_of
 from lakebed.sql.query import Reference, Select
 from lakebed.sql.reader import Reader
 from lakebed.sql.refs import read_as_of

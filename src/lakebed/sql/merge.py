@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from lakebed.model.errors import SqlError
+from lakebed.model.quoting import quoted
 from lakebed.sql.dml import read_assignments, read_target, see
-from lakebed.sql.fragments import Fragments, Relation, quoted, rows_of
+from lakebed.sql.fragments import Fragments, Relation, rows_of
 from lakebed.sql.query import Conjunct, Expression, Select
 from lakebed.sql.reader import Reader
 from lakebed.sql.statements import Merge, MergeClause, Target

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lakebed.model.quoting import quoted
 from lakebed.sql.query import Reference, Select
 
 
@@ -16,6 +17,6 @@ def nested(
         sql = sql.replace(f'"{reference.placeholder}"', f'"{name}"')
         inner.append(replace(reference, placeholder=name))
     if columns:
-        names = ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
+        names = ", ".join(quoted(c) for c in columns)
         sql = f"SELECT * FROM ({sql}) AS renamed ({names})"
     return sql, tuple(inner)

@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from lakebed.model.errors import InvalidInput
-from lakebed.rowops.literal import text_literal, value_to_sql
+from lakebed.model.quoting import text_literal
+from lakebed.rowops.literal import value_to_sql
 
 VALUES = [
     None,

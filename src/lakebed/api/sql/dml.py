@@ -19,11 +19,12 @@ from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch, SqlUnsupported
 from lakebed.model.expressions import columns
 from lakebed.model.history import Commit
+from lakebed.model.quoting import quoted
 from lakebed.model.schema import Schema
 from lakebed.rowops.clause import Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.literal import literal
-from lakebed.rowops.workbench import Prepare, quoted
+from lakebed.rowops.workbench import Prepare
 from lakebed.sql.inline import inlined
 from lakebed.sql.predicate import parse_predicate
 from lakebed.sql.query import Expression, Reference, Select

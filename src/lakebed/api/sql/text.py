@@ -7,6 +7,7 @@ import pyarrow as pa
 from lakebed.api.table import Table
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.partitioning import partition_terms, sort_terms
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.types import Field
 from lakebed.model.views import View
 from lakebed.rowops.literal import literal
@@ -32,14 +33,16 @@ def create_text(table: Table) -> str:
     if sorts:
         text += f"\nORDER BY ({', '.join(sorts)})"
     if table.comment is not None:
-        text += f"\nCOMMENT {_literal(table.comment)}"
+        text += f"\nCOMMENT {text_literal(table.comment)}"
     if table.properties:
         text += f"\nTBLPROPERTIES ({_pairs(table.properties)})"
     return text
 
 
 def _pairs(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{_literal(k)} = {_literal(v)}" for k, v in sorted(properties.items()))
+    return ", ".join(
+        f"{text_literal(k)} = {text_literal(v)}" for k, v in sorted(properties.items())
+    )
 
 
 def _column(field: Field) -> str:
@@ -47,7 +50,7 @@ def _column(field: Field) -> str:
     if field.write_default is not None:
         value = pa.scalar(field.write_default, arrow_type(field.type)).as_py()
         required += f" DEFAULT {literal(value)}"
-    comment = f" COMMENT {_literal(field.doc)}" if field.doc else ""
+    comment = f" COMMENT {text_literal(field.doc)}" if field.doc else ""
     return f"{_quoted(field.name)} {field.type}{required}{comment}"
 
 
@@ -55,12 +58,12 @@ def view_text(view: View) -> str:
     text = f"CREATE VIEW {'.'.join(map(_quoted, str(view.name).split('.')))}"
     if view.columns:
         listed = [
-            _quoted(name) + (f" COMMENT {_literal(comment)}" if comment else "")
+            _quoted(name) + (f" COMMENT {text_literal(comment)}" if comment else "")
             for name, comment in view.columns
         ]
         text += f" ({', '.join(listed)})"
     if view.comment is not None:
-        text += f"\nCOMMENT {_literal(view.comment)}"
+        text += f"\nCOMMENT {text_literal(view.comment)}"
     if view.properties:
         text += f"\nTBLPROPERTIES ({_pairs(view.properties)})"
     return f"{text} AS\n{view.sql}"
@@ -68,8 +71,4 @@ def view_text(view: View) -> str:
 
 def _quoted(name: str) -> str:
     plain = name.isidentifier() and name.lower() not in RESERVED
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return name if plain else quoted(name)

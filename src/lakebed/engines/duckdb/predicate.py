@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lakebed.engines.duckdb.types import blob_literal, literal, text_literal
+from lakebed.engines.duckdb.types import blob_literal, literal
 from lakebed.model.expressions import (
     Always,
     And,
@@ -16,6 +16,7 @@ from lakebed.model.expressions import (
     Or,
     Predicate,
 )
+from lakebed.model.quoting import text_literal
 from lakebed.model.types import FixedType, Primitive, Stored
 
 _CONSTANTS = {True: "TRUE", False: "FALSE", None: "CAST(NULL AS BOOLEAN)"}

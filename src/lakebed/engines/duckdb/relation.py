@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.metadata import STORED
 from lakebed.engines.duckdb.predicate import to_sql
-from lakebed.engines.duckdb.types import literal, quoted, text_literal, type_text
+from lakebed.engines.duckdb.types import literal, type_text
 from lakebed.engines.duckdb.vectors import Gone, Keep, most_files, stride_of
 from lakebed.model.expressions import columns as compared
 from lakebed.model.files import LiveFile
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.types import (
     DecimalType,
     Field,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebed.engines.arrow.nested import as_list, list_like, map_like, struct_like
-from lakebed.engines.duckdb.types import quoted
+from lakebed.model.quoting import quoted
 
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType

@@ -24,10 +24,10 @@ from lakebed.engines.duckdb.dataset import PlanRows, PlanSource
 from lakebed.engines.duckdb.errors import Text, translated
 from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
 from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
-from lakebed.engines.duckdb.types import quoted, text_literal
 from lakebed.engines.duckdb.waiting import interruptible
 from lakebed.model.errors import InvalidSetting, LakebedError, SqlUnsupported
 from lakebed.model.files import LiveFile
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 

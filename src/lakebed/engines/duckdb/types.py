@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.types import (
     DecimalType,
     FixedType,
@@ -38,14 +39,6 @@ _MOMENTS = {
     "timestamp_ns": "make_timestamp_ns",
     "timestamptz_ns": "make_timestamp_ns",
 }
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def type_text(kind: Type) -> str:

@@ -76,7 +76,7 @@ def _footer(data: bytes) -> dict[str, list[dict[str, Any]]]:
     marks = (data[:4], data[start - 4 : start], magic)
     if marks != (_MAGIC,) * 3 or flags != bytes(4) or size < 0:
         raise ValueError("wrong marks, or a compressed footer")
-    return orjson.loads(data[start : start + size])  # type: ignore[no-any-return]
+    return orjson.loads(data[start : start + size])  # type: ignore[no-any-return]  # JSON has no types
 
 
 def same_vectors(other: bytes, data: bytes) -> bool:
