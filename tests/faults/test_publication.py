@@ -6,11 +6,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import lakebed
 from lakebed.formats.delta.publish import DeltaPublisher
+from lakebed.formats.iceberg import publish as iceberg_publish
+from lakebed.formats.iceberg import run as iceberg_run
 from lakebed.formats.iceberg.names import Names
 from lakebed.model.errors import LakebedError, StorageFull
 from lakebed.storage.claim import MARKER
@@ -119,6 +122,36 @@ def test_no_error_of_a_publisher_reaches_the_write(lake: lakebed.Lake, error: Ex
 
     assert not commit.published
     assert_healthy(lake, {"a.t": [0, 1]})
+
+
+@pytest.mark.parametrize(
+    ("module", "point"),
+    [
+        (iceberg_run, "publish_iceberg_after_manifests"),
+        (iceberg_run, "publish_iceberg_after_list"),
+        (iceberg_publish, "publish_iceberg_after_metadata"),
+    ],
+)
+def test_a_format_turned_off_in_the_middle_of_its_publication_starts_afresh(
+    lake: lakebed.Lake, module: ModuleType, point: str
+) -> None:
+    table = lake.table("a.t")
+
+    def stop(reached: str) -> None:
+        if reached == point:
+            raise OSError(5, "I/O error")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "crash_point", stop)
+        with pytest.warns(lakebed.PublishWarning):
+            assert not table.append(rows(1)).published
+    table.set_formats(["delta"])
+    table.append(rows(2))
+    assert table.set_formats(["delta", "iceberg"]).published
+    assert table.append(rows(3)).published
+
+    assert lake.status().lags == ()
+    assert_healthy(lake, {"a.t": [0, 1, 2, 3]})
 
 
 @pytest.mark.parametrize("folder", ["_delta_log", "metadata"])

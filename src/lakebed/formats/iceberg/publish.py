@@ -11,7 +11,7 @@ from lakebed.formats.base import Published, record
 from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint
 from lakebed.formats.iceberg.run import METADATA, Run
 from lakebed.formats.iceberg.shown import show
-from lakebed.model.errors import ObjectMissing, PublishError
+from lakebed.model.errors import ForeignCommit, ObjectMissing, PublishError
 from lakebed.model.history import ICEBERG, CommitRecord, PublicationRecord
 from lakebed.model.ids import MAIN_LINE, Line, Version
 from lakebed.model.settings import Value
@@ -48,10 +48,27 @@ class IcebergPublisher:
             self._move_hint(view, earlier[0].number)
             return Published(())
         number = earlier[0].number + 1 if earlier else 0
+        while True:
+            try:
+                return self._publish_version(ledger, view, kind, earlier, number)
+            except ForeignCommit:
+                if kind != "start":
+                    raise
+                number += 1  # taken by one that was under way when the format was turned off
+
+    def _publish_version(
+        self,
+        ledger: Ledger,
+        view: VersionView,
+        kind: str,
+        earlier: list[PublicationRecord],
+        number: int,
+    ) -> Published:
         run = Run(self._storage, ledger, view, Names(view.head.uuid, number))
         snapshots = run.write_snapshot(kind)
         keep = int(self._settings("publish.iceberg.keep", view.state.properties))
-        main = view.commit if line == MAIN_LINE else _newest_commit(ledger, earlier, MAIN_LINE)
+        on_main = view.commit.line == MAIN_LINE
+        main = view.commit if on_main else _newest_commit(ledger, earlier, MAIN_LINE)
         shown = show(ledger, main, snapshots, keep)
         path, data = run.write_metadata(view.state, shown, main, earlier)
         crash_point("publish_iceberg_after_metadata")
