@@ -1,8 +1,8 @@
 """Lazy frames read what is asked for, when it is asked for, under a lease."""
 
 import gc
-import time
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
