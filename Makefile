@@ -13,7 +13,7 @@ export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 PYTEST := $(BIN)/python -m pytest -n 2
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop spark faults bench docs build clean
+.PHONY: help setup demo check lint format test interop spark faults explore bench docs build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -47,6 +47,9 @@ spark: $(SPARK)/.ready ## fetch what the tests with Spark need: PySpark, Java if
 
 faults: $(VENV)/.ready ## a crash at every named step, then a check
 	$(WITH_SERVERS) $(PYTEST) -m faults
+
+explore: $(VENV)/.ready $(DUCKDB155)/.ready spark ## new random examples for the property tests and histories
+	LAKEBED_EXPLORE=1 $(WITH_SERVERS) $(PYTEST) tests/properties tests/interop/test_random_histories.py
 
 bench: $(VENV)/.ready $(BENCH)/.ready ## measure beside other systems; ARGS="--only merge" chooses (docs/benchmarks.md)
 	$(BIN)/python -m benchmarks.run $(ARGS)

@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPO = Path(__file__).resolve().parent.parent
 POSTGRES = "LAKEBED_TEST_POSTGRES"
 SUITES = ("interop", "faults")
+
+# The same examples in every run, so that a change is judged by what it changes. New ones are looked
+# for with `make explore`, and what they find becomes a test of its own.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile("explore" if os.environ.get("LAKEBED_EXPLORE") else "repeatable")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by the markers given here

@@ -122,7 +122,7 @@ class Table(HasRefs):
     @property
     def constraints(self) -> Mapping[str, str]:
         """The CHECK constraints: names to conditions."""
-        return self._state().constraints
+        return {name: each.sql for name, each in self._state().constraints.items()}
 
     @property
     def uuid(self) -> str:

@@ -197,6 +197,7 @@ def _checked(state: TableState) -> TableState:
     _refuse_floats(state)
     _refuse_fixed(state)
     _refuse_feed_names(state)
+    _refuse_unspoken(state)
     return state
 
 
@@ -219,6 +220,20 @@ def _refuse_feed_names(state: TableState) -> None:
             f"Delta's change feed has columns of its own with the names: {', '.join(clash)}",
             hint=f"rename them, or leave {CHANGE_FEED} off: changes() needs no property",
             columns=clash,
+        )
+
+
+def _refuse_unspoken(state: TableState) -> None:
+    """Delta keeps constraints in Spark's SQL."""
+    unspoken = [name for name, each in state.constraints.items() if each.spark is None]
+    if DELTA in state.formats and unspoken:
+        name = unspoken[0]
+        raise UnsupportedFeature(
+            f"constraint {name!r} cannot be said in Spark's SQL, in which Delta keeps constraints:"
+            f" {state.constraints[name].sql}",
+            hint="write it with comparisons, arithmetic and common functions, or publish the table"
+            " as Iceberg alone (formats=['iceberg'])",
+            constraints=unspoken,
         )
 
 

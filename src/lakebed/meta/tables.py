@@ -215,7 +215,7 @@ def insert_state(tx: Tx, table_id: TableId, state: TableState) -> None:
             int(state.delta_partitioned),
             state.comment,
             int(state.delta_vectors),
-            orjson.dumps(dict(state.constraints)).decode(),
+            orjson.dumps(constraints_to_record(state.constraints)).decode(),
         ),
     )
 
@@ -291,7 +291,7 @@ def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
         bool(row[10]),
         row[11],
         bool(row[12]),
-        orjson.loads(row[13]),
+        constraints_from_record(orjson.loads(row[13])),
     )
 
 

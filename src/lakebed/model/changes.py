@@ -25,7 +25,7 @@ class CreateTable:
     properties: Mapping[str, str]
     formats: tuple[str, ...]
     comment: str | None = None
-    constraints: Mapping[str, str] = field(default_factory=dict)
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class SetSortOrder:
 class SetConstraints:
     """The CHECK constraints from now on, all of them; every row there is has passed them."""
 
-    constraints: Mapping[str, str]
+    constraints: Mapping[str, Constraint]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class TableState:
     delta_partitioned: bool  # shown partitioned in Delta; once off, stays off
     comment: str | None = None
     delta_vectors: bool = False  # deletion vectors were used; once on, stays on
-    constraints: Mapping[str, str] = field(default_factory=dict)  # name: condition, as SQL text
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
 
     @property
     def delta_change_feed(self) -> bool:

@@ -83,8 +83,8 @@ FEATURES: tuple[Feature, ...] = (
         used=lambda state: bool(state.constraints),
         # Delta wants TRUE for every row; NULL passes here, as in standard SQL.
         properties=lambda state: {
-            f"delta.constraints.{name}": f"({text}) IS NOT FALSE"
-            for name, text in state.constraints.items()
+            f"delta.constraints.{name}": f"({constraint.spark}) IS NOT FALSE"
+            for name, constraint in state.constraints.items()
         },
     ),
     # Files that hold a narrower type than the schema says break the protocol without it.
