@@ -1,26 +1,26 @@
 """CHECK constraints: conditions that no row may make FALSE; NULL passes, as in SQL."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lakebed.engines.arrow.evaluate import matches
 from lakebed.model.binding import bind
-from lakebed.model.errors import ConstraintViolated, InvalidSchema
-from lakebed.model.expressions import Predicate, columns
+from lakebed.model.constraints import Constraint
+from lakebed.model.errors import InvalidExpression, InvalidSchema
+from lakebed.model.expressions import Column, IsNull, Predicate, columns
+from lakebed.model.ids import FieldId
 from lakebed.model.names import is_text
 from lakebed.model.schema import Schema
 from lakebed.model.types import walk
 from lakebed.sql.predicate import parse_predicate
+from lakebed.sql.row_condition import parse_row_condition
+from lakebed.sql.spark import to_spark
 
 _LONGEST_NAME = 255
 # Spark takes "a" for a text, a backslash for an escape, and two quotes for the end of two texts.
-_OTHERWISE_IN_SPARK = ('"', "\\", "''")
+_OTHERWISE_IN_SPARK = ('"', "\\", "''", "--", "/*")
 
 
-def parse_constraint(name: object, text: object, schema: Schema) -> dict[str, str]:
-    """The constraint as it is kept, if the schema can answer it."""
+def parse_constraint(name: object, text: object, schema: Schema) -> dict[str, Constraint]:
+    """The constraint as it is kept, if the schema has the columns it looks at."""
     if (
         not isinstance(name, str)
         or not is_text(name)
@@ -30,72 +30,43 @@ def parse_constraint(name: object, text: object, schema: Schema) -> dict[str, st
         raise InvalidSchema(
             f"constraint name {name!r} is not plain text", hint="use a name such as amount_positive"
         )
-    if not isinstance(text, str) or not columns(bind(parse_predicate(text), schema)):
+    if not isinstance(text, str) or not list(_columns(text, schema)):
         raise InvalidSchema(
             f"constraint {name!r} is no condition on a column: {text!r}",
             hint="write it as a WHERE clause: 'amount >= 0'",
             constraint=name,
         )
-    if any(part in text for part in _OTHERWISE_IN_SPARK):
-        raise InvalidSchema(
-            f"constraint {name!r} has quotes or backslashes that Delta's engines read otherwise",
-            hint="quote names with backticks, and leave ', \" and \\ out of texts",
-            constraint=name,
-        )
-    return {name: text.strip()}
+    if simple_predicate(text) is not None and not any(part in text for part in _OTHERWISE_IN_SPARK):
+        return {name: Constraint(text.strip(), text.strip())}
+    sql = parse_row_condition(text).sql
+    return {name: Constraint(sql, to_spark(sql, schema))}
 
 
-def columns_of(text: str, schema: Schema) -> frozenset[int]:
+def columns_of(constraint: Constraint, schema: Schema) -> frozenset[int]:
     """The ids of what a constraint looks at, and of all that lies around it."""
-    bound = columns(bind(parse_predicate(text), schema))
-    return frozenset(
-        int(field.id)
-        for column in bound
-        if column.field_id is not None
-        for field in schema.path_of(column.field_id)
-    ) | frozenset(
-        int(f.id)
-        for column in bound
-        if column.field_id is not None
-        for f in walk((schema.field(column.field_id),))
-    )
+    found = set[int]()
+    for field_id in _columns(constraint.sql, schema):
+        found |= {int(field.id) for field in schema.path_of(field_id)}
+        found |= {int(field.id) for field in walk((schema.field(field_id),))}
+    return frozenset(found)
 
 
-def bind_all(constraints: Mapping[str, str], schema: Schema) -> dict[str, Predicate]:
-    return {name: bind(parse_predicate(text), schema) for name, text in constraints.items()}
+def simple_predicate(text: str) -> Predicate | None:
+    """A constraint as an unbound predicate; None when only the SQL engine can answer it."""
+    try:
+        return parse_predicate(text)
+    except InvalidExpression:
+        return None
 
 
-def enforced(
-    batches: Iterable[pa.RecordBatch], constraints: Mapping[str, Predicate]
-) -> Iterator[pa.RecordBatch]:
-    """The batches, each checked as it passes; the first row against a constraint stops them."""
-    first_row = 0
-    for batch in batches:
-        for name, predicate in constraints.items():
-            refuse_violations(name, predicate, batch, first_row)
-        first_row += batch.num_rows
-        yield batch
-
-
-def refuse_violations(
-    name: str, predicate: Predicate, batch: pa.RecordBatch, first_row: int | None
-) -> None:
-    """`first_row` counts among the rows written; None: the rows are in the table already."""
-    index = pc.index(matches(predicate, batch), False).as_py()
-    if index < 0:
-        return
-    row = None if first_row is None else first_row + index
-    seen = sorted({column.path[0] for column in columns(predicate)})
-    values = {n: batch.column(n)[index].as_py() for n in seen}
-    raise ConstraintViolated(
-        f"{'a row of the table' if row is None else f'row {row + 1}'} violates constraint {name!r}:"
-        f" {_shown(values)}",
-        hint="correct the row, or leave the constraint out",
-        constraint=name,
-        row=row,
-    )
-
-
-def _shown(values: Mapping[str, object]) -> str:
-    text = ", ".join(f"{name} = {value!r}" for name, value in values.items())
-    return text if len(text) <= 200 else text[:200] + "…"
+def _columns(text: str, schema: Schema) -> Iterator[FieldId]:
+    """Refuses names that are no columns."""
+    simple = simple_predicate(text)
+    if simple is not None:
+        bound = columns(bind(simple, schema))
+    else:
+        paths = parse_row_condition(text).columns
+        bound = {c for path in paths for c in columns(bind(IsNull(Column(path)), schema))}
+    for column in bound:
+        if column.field_id is not None:
+            yield column.field_id

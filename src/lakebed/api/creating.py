@@ -3,11 +3,14 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypedDict
 
 import pyarrow as pa
 
 from lakebed.api.constraints import parse_constraint
+from lakebed.api.enforcing import refuse_unfit
+from lakebed.api.engine import open_engine
 from lakebed.api.options import check_names
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
@@ -15,6 +18,7 @@ from lakebed.core.state import first_state
 from lakebed.engines.arrow.ingest import open_batches
 from lakebed.engines.arrow.types import fields_from_arrow
 from lakebed.model.changes import CreateTable
+from lakebed.model.constraints import Constraint
 from lakebed.model.errors import InvalidInput, InvalidSchema, StorageError
 from lakebed.model.history import TableHead
 from lakebed.model.ids import StateId, TableId, Version
@@ -25,6 +29,7 @@ from lakebed.model.schema import Schema, new_schema
 from lakebed.model.schema_text import parse_schema
 from lakebed.model.settings import parse_formats
 from lakebed.model.types import Field
+from lakebed.rowops.workbench import Workbench
 from lakebed.storage.claim import claim
 
 
@@ -80,7 +85,7 @@ def stage_table(
         properties=check_properties(new.properties or {}),
         formats=parse_formats(formats),
         comment=new.comment,
-        constraints=_constraints(new.constraints, schema),
+        constraints=_constraints(parts, new.constraints, schema),
     )
     state = first_state(create)  # refused before a folder is taken
     create = replace(create, location=_claimed(parts, name, identifier))
@@ -95,16 +100,17 @@ def stage_table(
     return staged, rows
 
 
-def _constraints(given: object, schema: Schema) -> dict[str, str]:
+def _constraints(parts: Parts, given: object, schema: Schema) -> dict[str, Constraint]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise InvalidInput(
             "constraints map names to conditions", hint="constraints={'positive': 'amount > 0'}"
         )
-    found: dict[str, str] = {}
+    found: dict[str, Constraint] = {}
     for name, text in given.items():
         found |= parse_constraint(name, text, schema)
+    refuse_unfit(found, schema, Workbench(partial(open_engine, parts)))
     return found
 
 

@@ -15,6 +15,7 @@ from lakebed.model.changes import (
     SetSortOrder,
     SetSpec,
 )
+from lakebed.model.constraints import Constraint
 from lakebed.model.errors import InvalidInput, InvalidSchema, NoChanges, UnsupportedFeature
 from lakebed.model.evolution import Place
 from lakebed.model.history import DELTA, TableState
@@ -233,10 +234,10 @@ class Draft:
             )
         del self._constraints[name]
 
-    def new_constraints(self) -> Mapping[str, str]:
+    def new_constraints(self) -> Mapping[str, Constraint]:
         """Those that the rows there are have not passed yet."""
         before = self._basis.state.constraints
-        return {n: text for n, text in self._constraints.items() if before.get(n) != text}
+        return {n: each for n, each in self._constraints.items() if before.get(n) != each}
 
     def changes(self) -> list[Change]:
         """What differs from the basis, in the order it has to be applied."""
@@ -296,8 +297,8 @@ class Draft:
 
     def _refuse_constrained(self, path: tuple[str, ...], what: str) -> None:
         below = evolution.ids_below(self._schema.fields, path)
-        for name, text in self._constraints.items():
-            if columns_of(text, self._schema) & below:
+        for name, constraint in self._constraints.items():
+            if columns_of(constraint, self._schema) & below:
                 raise InvalidSchema(
                     f"constraint {name!r} looks at column {'.'.join(path)!r}, so it cannot be"
                     f" {what}",

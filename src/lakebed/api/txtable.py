@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakebed.api.alter import Alter, Step
-from lakebed.api.constraints import refuse_violations
 from lakebed.api.draft import Basis, Draft
+from lakebed.api.enforcing import refuse_unfit, refuse_violated
 from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.merging import merge_steps
 from lakebed.api.options import CommitOptions
@@ -22,8 +22,6 @@ from lakebed.core.overlap import in_partitions
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, partitions_predicate, pruned_plan
 from lakebed.core.state import next_state
-from lakebed.engines.arrow.read import read
-from lakebed.model.binding import bind
 from lakebed.model.changes import (
     AppendFiles,
     Change,
@@ -41,7 +39,7 @@ from lakebed.model.errors import (
     NoChanges,
     UnsupportedFeature,
 )
-from lakebed.model.expressions import TRUE, Not, Predicate
+from lakebed.model.expressions import TRUE, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import DELTA, TableHead
 from lakebed.model.ids import Line, StateId
@@ -52,7 +50,6 @@ from lakebed.model.settings import parse_formats
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.workbench import Prepare
 from lakebed.security.policy import require
-from lakebed.sql.predicate import parse_predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +242,7 @@ class TransactionTable:
         for step in steps:
             step(draft)
         changes = draft.changes()
+        refuse_unfit(draft.new_constraints(), draft.schema, open_bench(self._parts))
         next_state(self._staged.state, changes)  # refused before any of them is staged
         self._check_rows(draft)
         for change in changes:
@@ -279,20 +277,23 @@ class TransactionTable:
 
     def _check_rows(self, draft: Draft) -> None:
         """No row there is may violate a constraint that is new."""
-        for name, text in draft.new_constraints().items():
-            predicate = parse_predicate(text)
-            plan = make_plan(
-                self._staged.head,
-                self._staged.head.version,
-                draft.schema,
-                live=self._visible(),
-                specs=self._specs(),
-                columns=None,
-                predicate=Not(predicate),
-                positions=self._positions,
-            )
-            for batch in read(plan, self._parts.storage):
-                refuse_violations(name, bind(predicate, draft.schema), batch, None)
+        new = draft.new_constraints()
+        if new:
+            bench = open_bench(self._parts)
+            refuse_violated(new, draft.schema, self._rows_for(draft), bench, self._parts.storage)
+
+    def _rows_for(self, draft: Draft) -> Callable[[Predicate | None], Plan]:
+        """Plans over what this transaction sees, as the draft shows it; predicates are unbound."""
+        return lambda predicate: make_plan(
+            self._staged.head,
+            self._staged.head.version,
+            draft.schema,
+            live=self._visible(),
+            specs=self._specs(),
+            columns=None,
+            predicate=predicate,
+            positions=self._positions,
+        )
 
     def _merged(self, rows: object) -> tuple[list[Change], object]:
         draft = self.draft()

@@ -2,11 +2,13 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.api.constraints import bind_all, enforced
+from lakebed.api.enforcing import enforced
+from lakebed.api.engine import open_engine
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Settings
 from lakebed.core.crash import crash_point
@@ -18,6 +20,7 @@ from lakebed.model.errors import SchemaMismatch
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
 from lakebed.model.history import TableHead, TableState
+from lakebed.rowops.workbench import Workbench
 
 
 def write_files(
@@ -34,7 +37,8 @@ def write_files(
         open_batches(rows, schema=state.schema), state.schema
     )
     if state.constraints:
-        batches = enforced(batches, bind_all(state.constraints, state.schema))
+        bench = Workbench(partial(open_engine, parts))
+        batches = enforced(batches, state.constraints, state.schema, bench)
     if must_match is not None:
         batches = _checked(batches, must_match)
     if head.id < 0:
@@ -56,7 +60,8 @@ def write_rows(
 ) -> list[DataFile]:
     """Write conformed rows that an operation made; `lineage` says that they carry theirs."""
     if state.constraints:
-        batches = enforced(batches, bind_all(state.constraints, state.schema))
+        bench = Workbench(partial(open_engine, parts))
+        batches = enforced(batches, state.constraints, state.schema, bench)
     prefix = uuid.uuid4().hex
     if head.id < 0:
         files = _write(parts, head, state, batches, prefix, lineage=lineage)

@@ -19,6 +19,7 @@ from lakebed.model.changes import (
     SetSpec,
     TableChanges,
 )
+from lakebed.model.constraints import Constraint
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
 from lakebed.model.history import TableState
@@ -117,7 +118,7 @@ def _loses_ids(change: Change) -> bool:
     return isinstance(change, AppendFiles) and bool(change.files) and not change.has_row_ids
 
 
-def _were_checked(ours: TableChanges, passed: Mapping[str, str], state: TableState) -> bool:
+def _were_checked(ours: TableChanges, passed: Mapping[str, Constraint], state: TableState) -> bool:
     writes = any(_writes(change) for change in ours.changes)
     return not writes or state.constraints.items() <= passed.items()
 

@@ -7,6 +7,7 @@ import orjson
 
 from lakebed.meta.dialect import Row
 from lakebed.meta.store import Tx
+from lakebed.model.constraints import constraints_from_record, constraints_to_record
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import StateId, TableId
 from lakebed.model.names import TableName

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lakebed.model.constraints import Constraint
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
 from lakebed.model.ids import MAIN_LINE, FileId, Line, SchemaId, TableId, Version

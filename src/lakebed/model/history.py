@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from lakebed.model.constraints import Constraint
 from lakebed.model.ids import MAIN_LINE, Line, SnapshotId, StateId, TableId, Version
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import PartitionSpec, SortOrder

@@ -12,6 +12,7 @@ from lakebed.core.plan import Plan
 from lakebed.model.errors import InvalidExpression
 from lakebed.model.names import is_text
 from lakebed.model.quoting import quoted
+from lakebed.model.schema import Schema
 
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
@@ -99,6 +100,11 @@ class Workbench:
         self.session.bind_rows(name, rows)
         return quoted(name)
 
+    def bind_batch(self, name: str, batch: pa.RecordBatch, schema: Schema) -> str:
+        """A relation with rows of a table; those of another batch may take their place."""
+        self.session.bind_batch(name, batch, schema)
+        return quoted(name)
+
     def _fresh(self, what: str) -> str:
         return f"_lakebed_{what}_{self._made}"
 
@@ -109,6 +115,11 @@ class Workbench:
         for batch in self.session.batches(sql):
             if batch.num_rows:
                 yield batch
+
+    def answers(self, test: Expression, relation: str) -> pa.ChunkedArray:
+        """TRUE, FALSE or NULL for every row, in their order."""
+        found = self.session.batches(f"SELECT {test.sql} AS answer FROM {relation}")
+        return found.read_all().column(0)
 
     def shape(self, sql: str) -> pa.Schema:
         """Of the rows that a query gives."""

@@ -1,7 +1,7 @@
 """What a query may not do: everything that could reach the host through the engine.
 
-Table functions are refused unless listed here; scalar functions are refused if listed here. The
-engine is locked too; this is the first of two fences, and the one with good error messages.
+Table functions are refused unless listed here; scalar functions if `model.functions` lists them.
+The engine is locked too; this is the first of two fences, and the one with good error messages.
 """
 
 from itertools import pairwise
@@ -9,6 +9,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from lakebed.model.errors import SqlUnsupported
+from lakebed.model.functions import is_refused
 from lakebed.sql.source import Source, Token
 from lakebed.sql.syntax import Syntax, place_of
 
@@ -26,65 +27,6 @@ HARMLESS_SOURCES = frozenset(
         "repeat_row",
         "unnest",
     }
-)
-# Functions that read or change the engine's state, run SQL given as text, or only burn time.
-_REFUSED = frozenset(
-    {
-        "add_parquet_key",
-        "checkpoint",
-        "copy_database",
-        "current_query",
-        "current_setting",
-        "currval",
-        "enable_logging",
-        "disable_logging",
-        "force_checkpoint",
-        "getenv",
-        "getvariable",
-        "in_search_path",
-        "json_deserialize_sql",
-        "json_execute_serialized_sql",
-        "json_serialize_plan",
-        "nextval",
-        "pg_sleep",
-        "query",
-        "query_table",
-        "seq_scan",
-        "set_config",
-        "setval",
-        "show_databases",
-        "show_tables",
-        "show_tables_expanded",
-        "sleep_ms",
-        "sniff_csv",
-        "storage_info",
-        "which_secret",
-        "write_log",
-    }
-)
-_REFUSED_PREFIXES = (
-    "arrow_scan",
-    "create_external_",
-    "delta_",
-    "deregister_external_",
-    "destroy_external_",
-    "duckdb_",
-    "ducklake_",
-    "http_",
-    "iceberg_",
-    "load_aws_",
-    "mysql_",
-    "pandas_scan",
-    "parquet_",
-    "postgres_",
-    "pragma_",
-    "python_",
-    "read_",
-    "register_external_",
-    "shellfs_",
-    "sqlite_",
-    "st_read",
-    "truncate_duckdb_",
 )
 _STATEMENTS = (
     exp.DML,
@@ -122,11 +64,6 @@ def check_calls(source: Source, tokens: tuple[Token, ...]) -> None:
                 hint=_FILES if token.name.lower().startswith(("read_", "parquet_")) else _HINT,
                 kind=SqlUnsupported,
             )
-
-
-def is_refused(function: str) -> bool:
-    name = function.lower()
-    return name in _REFUSED or name.startswith(_REFUSED_PREFIXES)
 
 
 def check_tree(syntax: Syntax) -> None:

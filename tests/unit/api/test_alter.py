@@ -11,7 +11,6 @@ import pytest
 import lakebed
 from lakebed.model.errors import (
     CommitConflict,
-    ConstraintViolated,
     InvalidInput,
     InvalidSchema,
     NoChanges,
@@ -393,86 +392,3 @@ def test_new_files_follow_the_new_sort_order(disk: lakebed.Lake, tmp_path: Path)
     assert [w["id"].to_pylist() for w in written] == [[1, 2, 3], [3, 2, 1]]
     table.alter().set_sort_order([]).commit()
     assert table.sort_order.fields == ()
-
-
-# --- constraints ----------------------------------------------------------------------------------
-
-
-def test_no_write_may_make_a_constraint_false(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", "id long, n int", constraints={"positive": "n > 0"})
-    table.append([{"id": 1, "n": 1}, {"id": 2, "n": None}])
-
-    for write in (table.append, table.overwrite):
-        with pytest.raises(ConstraintViolated, match="row 2 violates constraint 'positive'"):
-            write([{"id": 3, "n": 3}, {"id": 4, "n": 0}])
-
-    assert [row["id"] for row in _rows(table)] == [1, 2]
-    assert dict(table.constraints) == {"positive": "n > 0"}
-    table.alter().drop_constraint("positive").commit()
-    table.append([{"id": 4, "n": 0}])
-    assert lake.check().clean
-
-
-def test_rows_there_are_must_pass_a_new_constraint(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", [{"id": 1, "n": 0}, {"id": 2, "n": None}])
-
-    with pytest.raises(ConstraintViolated, match="n = 0"):
-        table.alter().add_constraint("positive", "n > 0").commit()
-    table.alter().add_constraint("natural", "n >= 0").commit()
-
-    assert (table.version, list(table.constraints)) == (1, ["natural"])
-
-
-def test_rows_written_meanwhile_have_not_passed_a_constraint(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", "id long, n int")
-    with lake.transaction() as tx:
-        tx.table("s.t").alter().add_constraint("positive", "n > 0").commit()
-        table.append([{"id": 1, "n": -1}])
-        with pytest.raises(CommitConflict, match="not looked at"):
-            tx.commit()
-    table.overwrite([{"id": 1, "n": 1}])
-    with lake.transaction() as tx:
-        tx.table("s.t").append([{"id": 2, "n": -1}])
-        table.alter().add_constraint("positive", "n > 0").commit()
-        with pytest.raises(CommitConflict, match="not passed"):
-            tx.commit()
-    assert [row["n"] for row in _rows(table)] == [1]
-
-
-def test_columns_of_a_constraint_stay_what_they_are(lake: lakebed.Lake) -> None:
-    table = lake.create_table("s.t", "id long, s struct<n: int, m: int>")
-    table.alter().add_constraint("positive", "s.n > 0").commit()
-
-    for name in ("s.n", "s"):
-        with pytest.raises(InvalidSchema, match="positive"):
-            table.alter().rename_column(name, "k")
-        with pytest.raises(InvalidSchema, match="positive"):
-            table.alter().drop_column(name)
-    table.alter().drop_column("s.m").commit()
-
-
-@pytest.mark.parametrize(
-    ("name", "condition"),
-    [
-        ("", "n > 0"),
-        (" a", "n > 0"),
-        ("c", "1 = 1"),
-        ("c", "nope > 0"),
-        ("c", "n >"),
-        ("c", '"n" > 0'),
-        ("c", "t = 'it''s'"),
-        ("c", "t = 'a\\b'"),
-        ("C0", "n > 1"),
-        (5, "n > 0"),
-        ("c", 5),
-    ],
-)
-def test_what_is_no_constraint_is_refused(
-    lake: lakebed.Lake, name: object, condition: object
-) -> None:
-    table = lake.create_table("s.t", "id long, n int, t string", constraints={"c0": "n > 0"})
-
-    with pytest.raises(InvalidInput):
-        table.alter().add_constraint(name, condition)  # type: ignore[arg-type]
-
-    assert table.version == 0

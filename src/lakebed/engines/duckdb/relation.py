@@ -15,6 +15,7 @@ from lakebed.engines.duckdb.vectors import Gone, Keep, most_files, stride_of
 from lakebed.model.expressions import columns as compared
 from lakebed.model.files import LiveFile
 from lakebed.model.quoting import quoted, text_literal
+from lakebed.model.schema import Schema
 from lakebed.model.types import (
     DecimalType,
     Field,
@@ -207,15 +208,15 @@ def empty_select(columns: Sequence[tuple[str, str]]) -> str:
 
 def rest_select(source: str, plan: Plan, metadata: Sequence[str]) -> str:
     """Rows of our own reader, in the types of DuckDB's."""
-    listed = [*cast_columns(plan), *(quoted(name) for name in metadata)]
+    listed = [*cast_columns(plan.schema, plan.columns), *(quoted(name) for name in metadata)]
     return f"SELECT {', '.join(listed) or NO_COLUMNS} FROM {quoted(source)}"
 
 
-def cast_columns(plan: Plan) -> list[str]:
+def cast_columns(schema: Schema, columns: Sequence[str]) -> list[str]:
     """A select list over Arrow's columns: uuids are plain bytes there."""
-    by_name = {field.name: field for field in plan.schema.fields}
+    by_name = {field.name: field for field in schema.fields}
     listed = []
-    for name in plan.columns:
+    for name in columns:
         column = quoted(name)
         if any(f.type == Primitive("uuid") for f in walk((by_name[name],))):
             column = f"CAST({column} AS {type_text(by_name[name].type)})"

@@ -18,4 +18,4 @@ def relation_of(
         raise InvalidInput("a relation needs a column", hint="ask for at least one column")
     source = PlanSource(PlanRows(plan, range(len(plan.files)), storage, hold=hold))
     rows = (duckdb if connection is None else connection).from_arrow(source)
-    return rows.project(", ".join(cast_columns(plan)))
+    return rows.project(", ".join(cast_columns(plan.schema, plan.columns)))

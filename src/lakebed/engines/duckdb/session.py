@@ -22,12 +22,20 @@ from lakebed.engines.arrow.footer import leaf_names
 from lakebed.engines.arrow.metadata import STORED
 from lakebed.engines.duckdb.dataset import PlanRows, PlanSource
 from lakebed.engines.duckdb.errors import Text, translated
-from lakebed.engines.duckdb.relation import Relation, Writer, columns_of, empty_select, rest_select
+from lakebed.engines.duckdb.relation import (
+    Relation,
+    Writer,
+    cast_columns,
+    columns_of,
+    empty_select,
+    rest_select,
+)
 from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
 from lakebed.engines.duckdb.waiting import interruptible
 from lakebed.model.errors import InvalidSetting, LakebedError, SqlUnsupported
 from lakebed.model.files import LiveFile
 from lakebed.model.quoting import quoted, text_literal
+from lakebed.model.schema import Schema
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 
@@ -103,6 +111,14 @@ class Session:
         given = pa.Table.from_batches(rows) if isinstance(rows, list) else rows
         with translated(Text("")):
             self._connection.register(name, given)
+
+    def bind_batch(self, name: str, batch: pa.RecordBatch, schema: Schema) -> None:
+        """A relation with rows of a table, in the types that its plans have here."""
+        source = f"{name}_rows"
+        self.bind_rows(source, [batch])
+        listed = ", ".join(cast_columns(schema, batch.schema.names))
+        select = f"SELECT {listed} FROM {quoted(source)}"
+        self.run(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {select}")
 
     def parsed(self, sql: str) -> str:
         """The tree of a statement as JSON, as DuckDB parses it; nothing is run."""
