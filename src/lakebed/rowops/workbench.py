@@ -9,7 +9,8 @@ import orjson
 import pyarrow as pa
 
 from lakebed.core.plan import Plan
-from lakebed.model.errors import InvalidExpression
+from lakebed.model.errors import InvalidExpression, SqlUnsupported
+from lakebed.model.functions import is_refused
 from lakebed.model.names import is_text
 from lakebed.model.quoting import quoted
 from lakebed.model.schema import Schema
@@ -163,11 +164,20 @@ class Workbench:
                     f"{what} has {refused}, which cannot stand here: {text.strip()[:200]}",
                     hint="use the columns of the table, literals and functions of one row",
                 )
+            _refuse_function(str(part.get("function_name") or ""), what)
         names = (part["column_names"] for part in nodes if part.get("class") == "COLUMN_REF")
         kind = _kind(node) if node.get("class") == "CONSTANT" else ""
         found = tuple(tuple(n) for n in names)
         equal = tuple(_equalities(node))
         return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL", equal)
+
+
+def _refuse_function(name: str, what: str) -> None:
+    if is_refused(name):
+        raise SqlUnsupported(
+            f"{what} calls {name[:60]}, which is not allowed in SQL",
+            hint="expressions see the rows of the lake and nothing of the host",
+        )
 
 
 def _only(statements: Sequence[dict[str, Any]], text: str, what: str) -> dict[str, Any]:

@@ -76,3 +76,39 @@ def test_a_value_that_no_row_can_get_is_refused_though_no_row_is_met(
         if condition is None:
             empty.append([{"n": 1, "x": 1}, {"n": 9, "x": 1}])
     assert empty.version == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "current_setting('threads')",
+        "getenv('HOME')",
+        "'HOME'.getenv()",
+        "\"getenv\"('HOME')",
+        "getvariable('x')",
+        "nextval('s')::text",
+        "sleep_ms(1)::text",
+        "parquet_metadata('x')",
+        "read_text('/etc/hosts')",
+    ],
+)
+def test_expressions_call_no_function_that_sql_refuses(empty: lakebed.Table, call: str) -> None:
+    empty.append([{"n": 1, "word": "a", "x": 1}])
+    rows = [{"n": 1, "word": "b", "x": 2}]
+    merge = empty.merge(rows, "t.n = s.n")
+    for attempt in (
+        lambda: empty.delete(f"word = {call}"),
+        lambda: empty.update({"word": call}),
+        lambda: empty.update({"n": 5}, f"word = {call}"),
+        lambda: empty.overwrite(rows, where=f"word = {call}"),
+        lambda: empty.merge(rows, f"t.word = {call}").when_matched_delete().execute(),
+        lambda: merge.when_matched_update({"word": call}).execute(),
+        lambda: merge.when_matched_delete(condition=f"t.word = {call}").execute(),
+    ):
+        with pytest.raises(lakebed.LakebedError) as refused:
+            attempt()
+        assert refused.value.code == "SQL_UNSUPPORTED"
+    with pytest.raises(lakebed.LakebedError):
+        empty.scan(where=f"word = {call}").to_arrow()
+
+    assert empty.version == 1
