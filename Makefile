@@ -10,7 +10,7 @@ BENCH := .venv-bench
 export PYTHON ?= python3
 export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 
-PYTEST := $(BIN)/python -m pytest -n 2
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
 .PHONY: help setup demo check lint format test interop spark faults explore bench docs build clean
@@ -24,7 +24,7 @@ demo: $(VENV)/.ready ## run the demonstration on a throw-away lake
 	$(BIN)/python examples/demo.py
 
 check: lint ## format, lint, types, layers and the fast tests (under 2 minutes)
-	$(PYTEST) -m "not (postgres or interop or faults or slow)"
+	$(PYTEST) -m "not (postgres or interop or faults or spark or slow)"
 
 lint: $(VENV)/.ready ## format, lint, types, layers
 	$(BIN)/ruff format --check .

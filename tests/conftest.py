@@ -10,7 +10,7 @@ from hypothesis import settings
 
 REPO = Path(__file__).resolve().parent.parent
 POSTGRES = "LAKEBED_TEST_POSTGRES"
-SUITES = ("interop", "faults")
+SUITES = ("interop", "faults", "spark")
 
 # The same examples in every run, so that a change is judged by what it changes. New ones are looked
 # for with `make explore`, and what they find becomes a test of its own.

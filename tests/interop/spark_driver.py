@@ -55,9 +55,9 @@ def start(folder: Path) -> Any:
     os.environ["JAVA_HOME"] = settings["java_home"]
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):  # another Spark's
         os.environ.pop(name, None)
-    from pyspark.sql import SparkSession  # type: ignore[import-not-found,unused-ignore]
+    from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config(map=CONFIGURATION)
+    builder = SparkSession.builder.master("local[2]").config(map={**CONFIGURATION})
     # On the class path of the program itself: cheaper than a copy through `spark.jars`.
     builder = builder.config("spark.driver.extraClassPath", os.pathsep.join(settings["jars"]))
     builder = builder.config("spark.local.dir", str(folder / "local"))

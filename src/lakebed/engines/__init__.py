@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from datafusion import SessionContext
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from pyspark.sql import SparkSession
 
     from lakebed.engines.datafusion.session import MakeDataset
     from lakebed.engines.duckdb.session import Session
@@ -58,6 +59,20 @@ def datafusion_session(namespaces: "Mapping[str, Mapping[str, MakeDataset]]") ->
     with _needing("DataFusion", "datafusion"):
         from lakebed.engines.datafusion.session import new_session
     return new_session(namespaces)
+
+
+def spark_session(
+    *,
+    app_name: str,
+    master: str | None,
+    connectors: bool | None,
+    ui: bool,
+    memory: str | None,
+    config: Mapping[str, str],
+) -> "SparkSession":
+    with _needing("PySpark", "spark"):
+        from lakebed.engines.spark.session import SessionOptions, start_session
+    return start_session(SessionOptions(app_name, master, connectors, ui, memory, config))
 
 
 @contextmanager

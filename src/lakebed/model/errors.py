@@ -20,7 +20,8 @@ LakebedError
 │                    UpgradeRequired
 ├── StorageError     ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
 ├── Forbidden
-└── MissingExtra     an optional library is not installed
+├── MissingExtra     an optional library is not installed
+└── SparkError       JavaMissing  JarsUnreachable  JarCorrupt
 """
 
 from typing import ClassVar
@@ -320,3 +321,22 @@ class Forbidden(LakebedError):
 
 class MissingExtra(LakebedError):
     code = "MISSING_EXTRA"
+
+
+class SparkError(LakebedError):
+    """Something that Spark needs is not there, or the session given cannot do what is asked."""
+
+    code = "SPARK_ERROR"
+
+
+class JavaMissing(SparkError):
+    code = "JAVA_MISSING"
+
+
+class JarsUnreachable(SparkError):
+    code = "JARS_UNREACHABLE"
+    retryable = True
+
+
+class JarCorrupt(SparkError):
+    code = "JAR_CORRUPT"

@@ -1,0 +1,56 @@
+"""One Spark session per test run, on one worker; each test has its own lake and SQL settings."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakebed
+from lakebed.api.lake import Lake
+from lakebed.engines.spark.session import SessionOptions, start_session
+
+# Small tables: what costs is starting, planning and the number of tasks.
+LEAN = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """With the connectors; it is an error, never a skip, when they are not there."""
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):  # another Spark's
+        os.environ.pop(name, None)
+    folder = tmp_path_factory.mktemp("spark")
+    config = {**LEAN, "spark.local.dir": str(folder), "spark.sql.warehouse.dir": str(folder / "w")}
+    options = SessionOptions(master="local[2]", memory="1g", connectors=True, config=config)
+    session = start_session(options)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def spark(spark_session: SparkSession) -> SparkSession:
+    """Settings and views of a test end with it; what it costs to start is paid once."""
+    return spark_session.newSession()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with lakebed.open(tmp_path / "lake", create=True) as opened:
+        yield opened

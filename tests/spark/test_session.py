@@ -1,0 +1,59 @@
+"""A session of ours: tuned for the lake, quiet, and never changed once it lives."""
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from lakebed.engines.spark.session import (
+    SessionOptions,
+    has_iceberg,
+    is_connect,
+    start_session,
+)
+
+
+def test_a_session_is_tuned_for_the_lake(spark_session: SparkSession) -> None:
+    settings = spark_session.conf
+
+    assert settings.get("spark.sql.session.timeZone") == "UTC"
+    assert settings.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MICROS"
+    assert settings.get("spark.ui.enabled") == "false"
+    assert has_iceberg(spark_session)
+    assert not is_connect(spark_session)
+
+
+def test_a_live_session_is_taken_as_it_is(spark_session: SparkSession) -> None:
+    again = start_session(SessionOptions(config={"spark.sql.session.timeZone": "Asia/Tokyo"}))
+
+    assert again.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> None:
+    def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"python": [sys.executable]})
+
+    found = spark.range(1).coalesce(1).mapInArrow(where, "python string").first()
+
+    assert found is not None
+    assert found["python"] == sys.executable
+
+
+@pytest.mark.slow
+def test_a_fresh_session_says_nothing() -> None:
+    program = (
+        "from lakebed.engines.spark.session import SessionOptions, start_session\n"
+        "session = start_session(SessionOptions(master='local[1]', connectors=False))\n"
+        "print(session.range(3).count()); session.stop()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert answer.stdout == "3\n"
+    said = [line for line in answer.stderr.splitlines() if "incubator" not in line]
+    assert said == []
