@@ -37,6 +37,7 @@ CATCHES_ALL = (
     "lakebed/cli/",  # a door turns every failure into an exit code
     "lakebed/core/commit.py",  # a batch that fails hands its error to every member
     "lakebed/formats/publish",  # the worker reports and goes on with the next table
+    "lakebed/pipelines/",  # a door: what users' functions raise becomes one message
     "lakebed/meta/store.py",  # each driver has its own classes; it translates them
 )
 BUILDS_SQL = ("lakebed/engines/duckdb/",)  # its DDL binds no parameters; names are quoted there

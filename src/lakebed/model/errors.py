@@ -10,7 +10,7 @@ LakebedError
 ├── QueryError       QueryInterrupted  QueryOutOfMemory  DivisionByZero  ValueOutOfRange
 │                    ConversionFailed
 ├── NotFound         LakeNotFound  NamespaceNotFound  TableNotFound  VersionNotFound
-│                    RefNotFound  ViewNotFound
+│                    RefNotFound  ViewNotFound  RunNotFound
 ├── AlreadyExists    LakeExists  NamespaceExists  NamespaceNotEmpty  TableExists
 │                    RefExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
@@ -21,7 +21,8 @@ LakebedError
 ├── StorageError     ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
 ├── Forbidden
 ├── MissingExtra     an optional library is not installed
-└── SparkError       JavaMissing  JarsUnreachable  JarCorrupt
+├── SparkError       JavaMissing  JarsUnreachable  JarCorrupt
+└── PipelineError    PipelineInvalid  StepFailed  ExpectationFailed  PipelineBusy  RunLost
 """
 
 from typing import ClassVar
@@ -194,6 +195,10 @@ class RefNotFound(NotFound):
     code = "REF_NOT_FOUND"
 
 
+class RunNotFound(NotFound):
+    code = "RUN_NOT_FOUND"
+
+
 class AlreadyExists(LakebedError):
     code = "ALREADY_EXISTS"
 
@@ -340,3 +345,39 @@ class JarsUnreachable(SparkError):
 
 class JarCorrupt(SparkError):
     code = "JAR_CORRUPT"
+
+
+class PipelineError(LakebedError):
+    """A run of a pipeline did not succeed; no table was changed."""
+
+    code = "PIPELINE_ERROR"
+
+
+class PipelineInvalid(PipelineError):
+    """Found before anything ran: steps, names, modes, parameters."""
+
+    code = "PIPELINE_INVALID"
+
+
+class StepFailed(PipelineError):
+    """A step raised, or gave what cannot be written; `context` names it and the user's line."""
+
+    code = "STEP_FAILED"
+
+
+class ExpectationFailed(PipelineError):
+    code = "EXPECTATION_FAILED"
+
+
+class PipelineBusy(PipelineError):
+    """Another run of the same pipeline is under way."""
+
+    code = "PIPELINE_BUSY"
+    retryable = True
+
+
+class RunLost(PipelineError):
+    """A run was silent for so long that another took its place."""
+
+    code = "RUN_LOST"
+    retryable = True

@@ -1,0 +1,87 @@
+"""Where in the user's own file something went wrong, and what it was, in one message."""
+
+import traceback
+from pathlib import Path
+
+from lakebed.model.errors import LakebedError, StepFailed
+from lakebed.pipelines.step import Step
+
+
+def user_line(error: BaseException, file: str) -> str:
+    """`file.py:12`: the innermost line of the user's file that led to the error."""
+    name = Path(file).name
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f"{Path(error.filename or file).name}:{error.lineno}"
+    wanted = str(Path(file).resolve())
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and str(Path(frame.filename).resolve()) == wanted
+    ]
+    return f"{name}:{lines[-1]}" if lines else name
+
+
+def step_failed(step: Step, error: BaseException) -> LakebedError:
+    """One sentence with the step's name and the user's line; errors of lakebed keep their kind."""
+    place = _place(step, error)
+    if isinstance(error, LakebedError):
+        if "step" in error.context:
+            return error
+        return type(error)(
+            f"step {step.table} ({place}): {error.message}",
+            hint=error.hint,
+            **{**error.context, "step": step.table, "place": place},
+        )
+    what, hint = _spoken(error)
+    return StepFailed(
+        f"step {step.table} ({place}): {what}", hint=hint, step=step.table, place=place
+    )
+
+
+def _place(step: Step, error: BaseException) -> str:
+    found = user_line(error, step.file) if step.file else ""
+    if ":" in found:
+        return found
+    return _call_site(error, step) or step.place
+
+
+def _call_site(error: BaseException, step: Step) -> str | None:
+    """Rows are made when they are needed: Spark remembers which line asked for the column."""
+    asked = getattr(error, "getQueryContext", None)
+    for context in (asked() if asked else None) or ():
+        site = str(getattr(context, "callSite", lambda: "")())
+        path, _, line = site.strip().rpartition(":")
+        if path and line.isdigit() and Path(path).name == Path(step.file).name:
+            return f"{Path(path).name}:{line}"
+    return None
+
+
+def _spoken(error: BaseException) -> tuple[str, str]:
+    """(what happened, what to do)"""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    python = [line for line in lines if line.startswith(("Traceback", "pyspark.errors"))]
+    if python:
+        # An exception inside a Python function that Spark called: its own last line says it.
+        last = next((line for line in reversed(lines) if _is_exception(line)), first)
+        return f"a function that Spark called raised {last}", "correct the function or its input"
+    if _out_of_memory(str(error)):
+        return f"Spark ran out of memory: {first}", "give more: --memory 8g, or more partitions"
+    if "No space left on device" in str(error):
+        return "no space is left on a disk that Spark writes to", "make room, then run again"
+    return f"{type(error).__name__}: {first}", "correct the step, then run again"
+
+
+def _is_exception(line: str) -> bool:
+    name, colon, _ = line.partition(":")
+    return (
+        bool(colon)
+        and name.replace(".", "").isidentifier()
+        and name.endswith(("Error", "Exception"))
+    )
+
+
+def _out_of_memory(text: str) -> bool:
+    return any(
+        said in text for said in ("OutOfMemoryError", "Java heap space", "ExecutorLostFailure")
+    )
