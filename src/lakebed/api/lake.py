@@ -11,6 +11,7 @@ from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Resolved
 from lakebed.api.sql.result import Result
+from lakebed.api.spark import Spark, SparkOptions, session_from
 from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
@@ -28,6 +29,7 @@ from lakebed.security.policy import Action, require
 if TYPE_CHECKING:
     from datafusion import SessionContext
 
+    from pyspark.sql import SparkSession
 _CLOSE_WAIT_S = 10.0
 
 
@@ -233,6 +235,16 @@ class Lake:
         return Transaction(self._parts, check_options(options))
 
     def publish(self, table: str | None = None) -> Status:
+    def spark(
+        self, session: "SparkSession | None" = None, **options: Unpack[SparkOptions]
+    ) -> Spark:
+        """The lake's tables in Spark: in your session, or in one tuned for the lake.
+
+        A session that lives in this process already is taken as it is. Needs `lakebed[spark]`.
+        """
+        self._may("read", "*")
+        return Spark(self._parts, session_from(session, options))
+
         """Publish everything that waits, trying at once what failed before."""
         self._may("write", table or "*")
         if table is not None:

@@ -9,13 +9,15 @@ import pyarrow as pa
 from lakebed.core.lease import Hold
 from lakebed.core.plan import Plan
 from lakebed.model.errors import MissingExtra
+from lakebed.model.expressions import Predicate
+from lakebed.model.schema import Schema
 from lakebed.storage.base import Storage
 
 if TYPE_CHECKING:
     import polars as pl
     from datafusion import SessionContext
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakebed.engines.datafusion.session import MakeDataset
     from lakebed.engines.duckdb.session import Session
@@ -79,6 +81,42 @@ def spark_session(
 def _needing(library: str, extra: str) -> Iterator[None]:
     try:
         yield
+def check_spark_session(session: object) -> "SparkSession":
+    """A session of somebody else's making, Spark Connect's too."""
+    with _needing("PySpark", "spark"):
+        from lakebed.engines.spark.session import check_session
+    return check_session(session)
+
+
+def spark_reads_iceberg(session: "SparkSession") -> bool:
+    from lakebed.engines.spark.session import has_iceberg
+
+    return has_iceberg(session)
+
+
+def spark_frame(
+    session: "SparkSession", plan: Plan, storage: Storage, *, metadata: tuple[str, ...] = ()
+) -> "DataFrame":
+    """A plan read by Spark's own Parquet reader."""
+    from lakebed.engines.spark.read import read
+
+    return read(session, plan, storage, metadata=metadata)
+
+
+def published_frame(
+    session: "SparkSession",
+    metadata_location: str,
+    schema: Schema,
+    *,
+    columns: Sequence[str],
+    predicate: Predicate | None,
+) -> "DataFrame":
+    """A published version read by the Iceberg connector."""
+    from lakebed.engines.spark.published import read_published
+
+    return read_published(session, metadata_location, schema, columns=columns, predicate=predicate)
+
+
     except ImportError as error:
         raise MissingExtra(
             f"{library} is not installed", hint=f"pip install 'lakebed[{extra}]'"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import cast
 
 import pyspark
 from pyspark.errors import PySparkException
@@ -15,13 +16,14 @@ from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.jars import CONNECTORS, cached_jars
 from lakebed.engines.spark.java import find_java
-from lakebed.model.errors import SparkError, UnsupportedFeature
+from lakebed.model.errors import InvalidInput, SparkError, UnsupportedFeature
 
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOGGING = Path(__file__).parent / "log4j2.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_OLDEST = (4, 0)
 _GIB = 1 << 30
 _MOST_GIB = 8
 _starting = Lock()  # the environment is changed while a session starts
@@ -61,8 +63,27 @@ def start_session(options: SessionOptions) -> SparkSession:
             return _started(options)
 
 
+def check_session(session: object) -> SparkSession:
+    """A session that somebody else made, Spark Connect's included."""
+    if not (isinstance(session, SparkSession) or _is_connect(session)):
+        raise InvalidInput(
+            f"{type(session).__name__} is no Spark session",
+            hint="give a SparkSession, or nothing to have one started",
+        )
+    minor = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if minor < _OLDEST:
+        raise UnsupportedFeature(
+            f"PySpark {pyspark.__version__} is too old", hint="pip install 'lakebed[spark]'"
+        )
+    return cast(SparkSession, session)
+
+
 def is_connect(session: SparkSession) -> bool:
     """Is it a client of a Spark Connect server, without a JVM of its own?"""
+    return _is_connect(session)
+
+
+def _is_connect(session: object) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 

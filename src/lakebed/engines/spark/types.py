@@ -32,8 +32,10 @@ _SPARK: dict[str, st.DataType] = {
     "timestamp": st.TimestampType(),
     "timestamp_ntz": st.TimestampNTZType(),
     "string": st.StringType(),
+    "uuid": st.StringType(),  # in its usual text, as the Iceberg connector has it
     "binary": st.BinaryType(),
 }
+_IN_FILES = {**_SPARK, "uuid": st.BinaryType()}
 _ARROW: dict[type[st.DataType], pa.DataType] = {
     st.BooleanType: pa.bool_(),
     st.ByteType: pa.int8(),
@@ -68,10 +70,15 @@ def to_spark(schema: Schema, *, physical: bool = False) -> st.StructType:
     return _struct(schema.fields, physical)
 
 
+def file_schema(fields: Iterable[Field]) -> st.StructType:
+    """Columns as files hold them, to be found by their physical names alone."""
+    return _without_ids(_struct(fields, True))
+
+
 def spark_type(kind: Type, *, physical: bool = False) -> st.DataType:
     match kind:
         case Primitive(name):
-            return _SPARK[name]
+            return (_IN_FILES if physical else _SPARK)[name]
         case DecimalType(precision, scale):
             return st.DecimalType(precision, scale)
         case FixedType():
@@ -94,6 +101,27 @@ def _field(field: Field, physical: bool) -> st.StructField:
     if not physical:
         return st.StructField(field.name, kind, not field.required)
     return st.StructField(field.physical, kind, not field.required, {FIELD_ID: field.id})
+
+
+def _without_ids(struct: st.StructType) -> st.StructType:
+    # Spark pushes filters down by name even while it reads by id, so that rows get lost.
+    return st.StructType([_named(field) for field in struct.fields])
+
+
+def _named(field: st.StructField) -> st.StructField:
+    return st.StructField(field.name, _all_named(field.dataType))
+
+
+def _all_named(kind: st.DataType) -> st.DataType:
+    match kind:
+        case st.StructType():
+            return _without_ids(kind)
+        case st.ArrayType():
+            return st.ArrayType(_all_named(kind.elementType))
+        case st.MapType():
+            return st.MapType(_all_named(kind.keyType), _all_named(kind.valueType))
+        case _:
+            return kind
 
 
 def from_spark(struct: st.StructType) -> pa.Schema:

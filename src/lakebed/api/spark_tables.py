@@ -1,0 +1,134 @@
+"""A table's version as a DataFrame: by the Iceberg connector when it is published, else by Spark's
+own Parquet reader on the files that the plan names."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from lakebed.api.parts import Parts
+from lakebed.core.scan import chosen_columns, make_plan
+from lakebed.engines import published_frame, spark_frame, spark_reads_iceberg
+from lakebed.model.binding import bind
+from lakebed.model.errors import InvalidInput, LakebedError, SparkError
+from lakebed.model.expressions import Predicate
+from lakebed.model.history import ICEBERG, CommitRecord, TableHead, TableState
+from lakebed.model.ids import MAIN_LINE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Reader = Literal["auto", "iceberg", "parquet"]
+_METADATA = "metadata"
+_UNKNOWN_TO_CONNECTOR = ("time", "timestamp_ns", "timestamptz_ns")
+_log = logging.getLogger("lakebed.spark")
+
+
+def to_reader(reader: str) -> Reader:
+    for known in get_args(Reader):
+        if reader == known:
+            return known  # type: ignore[no-any-return]
+    raise InvalidInput(
+        f"there is no reader {reader!r}", hint=f"the readers are: {', '.join(get_args(Reader))}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """One version of a table, and what is wanted of it."""
+
+    head: TableHead
+    commit: CommitRecord
+    columns: Sequence[str] | None = None
+    where: Predicate | None = None
+
+
+class SparkTables:
+    def __init__(self, parts: Parts, session: "SparkSession") -> None:
+        self._parts = parts
+        self._session = session
+
+    def frame(self, pinned: Pinned, reader: Reader) -> "DataFrame":
+        state = self._parts.planner.state(pinned.head, pinned.commit.version)
+        if reader != "parquet":
+            location = self._published(pinned, state, reader)
+            if location is not None:
+                return self._by_iceberg(pinned, state, location)
+        return self._by_parquet(pinned)
+
+    def _by_iceberg(self, pinned: Pinned, state: TableState, location: str) -> "DataFrame":
+        schema, where = state.schema, pinned.where
+        return published_frame(
+            self._session,
+            location,
+            schema,
+            columns=chosen_columns(schema, pinned.columns),
+            predicate=None if where is None else bind(where, schema),
+        )
+
+    def _by_parquet(self, pinned: Pinned) -> "DataFrame":
+        planner, head = self._parts.planner, pinned.head
+        state, live = planner.look(head, pinned.commit.version)
+        plan = make_plan(
+            head,
+            pinned.commit.version,
+            state.schema,
+            live=live,
+            specs=planner.specs(head),
+            columns=pinned.columns,
+            predicate=pinned.where,
+            positions=planner.positions,
+        )
+        return spark_frame(self._session, plan, self._parts.storage)
+
+    def _published(self, pinned: Pinned, state: TableState, reader: Reader) -> str | None:
+        """Where the version's Iceberg metadata is; None: the Parquet reader has to do."""
+        refused = self._refused(pinned, state)
+        if reader == "auto" and (refused or not spark_reads_iceberg(self._session)):
+            return None
+        path = None if refused else self._metadata_path(pinned, must=reader == "iceberg")
+        if path is None and reader == "iceberg":
+            raise SparkError(
+                f"version {pinned.commit.version} of {pinned.head.name} cannot be read as Iceberg:"
+                f" {refused or 'it has no metadata file'}",
+                hint="leave out reader=, and the files are read directly",
+            )
+        if path is None:
+            return None
+        return self._parts.storage.location(f"{pinned.head.location}/{path}")
+
+    def _refused(self, pinned: Pinned, state: TableState) -> str | None:
+        """Why this version has no Iceberg metadata of its own."""
+        if pinned.head.line != MAIN_LINE:
+            return "branches have none of their own"
+        if ICEBERG not in state.formats:
+            return "the table does not publish Iceberg"
+        unknown = [f.name for f in state.schema.walk() if str(f.type) in _UNKNOWN_TO_CONNECTOR]
+        return f"the connector knows no type of column {unknown[0]!r}" if unknown else None
+
+    def _metadata_path(self, pinned: Pinned, *, must: bool) -> str | None:
+        """What waits is published first."""
+        found = self._known_path(pinned)
+        if found is not None:
+            return found
+        try:
+            drained = self._parts.drainer.drain(
+                pinned.head.id, up_to=pinned.commit.version, force=must
+            )
+        except LakebedError as error:  # one who may only read cannot publish
+            if must:
+                raise
+            _log.info("%s is not published: %s", pinned.head.name, error.message)
+            return None
+        if must and drained.error is not None:
+            raise drained.error
+        return self._known_path(pinned)
+
+    def _known_path(self, pinned: Pinned) -> str | None:
+        head, version = pinned.head, pinned.commit.version
+        ledger = self._parts.outbox.ledger(head.id)
+        found = ledger.publication_at(ICEBERG, _METADATA, MAIN_LINE, version)
+        if found is None or found.version != version:
+            return None
+        there = self._parts.storage.stat(f"{head.location}/{found.path}")
+        return None if there is None else found.path

@@ -1,0 +1,117 @@
+"""Columns of data files as the table has them now: renamed, filled with defaults, and guarded
+where Spark would push a filter down wrongly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
+from lakebed.engines.spark.predicate import literal, named
+from lakebed.engines.spark.types import spark_type
+from lakebed.model.ids import FieldId
+from lakebed.model.types import (
+    DecimalType,
+    Field,
+    FixedType,
+    ListType,
+    MapType,
+    Primitive,
+    StructType,
+    Type,
+    walk,
+)
+
+_UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+_WIDEST = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How files differ from the table: fields to fill in, and fields whose filters must stay."""
+
+    filled: frozenset[FieldId] = frozenset()  # with a default: the files lack them
+    nan: frozenset[FieldId] = frozenset()  # may hold NaN, which no statistics tell of
+
+    def shown(self, field: Field) -> Column:
+        """A top-level column of the table, made from the file's."""
+        return self._member(lambda: named(field.physical), field, guarded=True).alias(field.name)
+
+    def _member(self, find: Callable[[], Column], field: Field, *, guarded: bool) -> Column:
+        if field.id in self.filled:
+            assert field.initial_default is not None
+            assert isinstance(field.type, Primitive | DecimalType | FixedType)
+            return literal(field.initial_default, field.type)
+        return self._value(find(), field, guarded)
+
+    def _value(self, column: Column, field: Field, guarded: bool) -> Column:
+        kind = field.type
+        if isinstance(kind, Primitive | DecimalType | FixedType):
+            return self._leaf(column, field, guarded)
+        if not self._is_plain(field, guarded):
+            return self._nested(column, kind, guarded)
+        # Members are matched by their places: this only gives them their names.
+        renamed = any(inner.name != inner.physical for inner in walk((field,)) if inner != field)
+        return column.cast(spark_type(kind)) if renamed else column
+
+    def _is_plain(self, field: Field, guarded: bool) -> bool:
+        """Is nothing below it to be filled in, converted or guarded?"""
+        return not any(
+            inner.id in self.filled
+            or inner.type == Primitive("uuid")
+            or (guarded and _is_guarded(inner, self.nan))
+            for inner in walk((field,))
+        )
+
+    def _leaf(self, column: Column, field: Field, guarded: bool) -> Column:
+        if field.type == Primitive("uuid"):
+            return _uuid_text(column)
+        if not guarded or not _is_guarded(field, self.nan):
+            return column
+        if isinstance(field.type, DecimalType):
+            # There and back: a wider literal must not reach the statistics of a narrower file.
+            wide = st.DecimalType(_WIDEST, field.type.scale)
+            return column.cast(wide).cast(spark_type(field.type))
+        return F.nanvl(column, F.lit(float("nan")).cast(spark_type(field.type)))
+
+    def _nested(self, column: Column, kind: Type, guarded: bool) -> Column:
+        match kind:
+            case StructType(fields):
+                members = [
+                    self._member(
+                        lambda field=field: column.getField(field.physical),  # type: ignore[misc]
+                        field,
+                        guarded=guarded,
+                    ).alias(field.name)
+                    for field in fields
+                ]
+                return F.when(column.isNotNull(), F.struct(*members))
+            case ListType(element_id, element):
+                inner = Field(element_id, "element", element)
+                return F.transform(column, lambda each: self._value(each, inner, False))
+            case MapType(key_id, key, value_id, value):
+                key_field, value_field = Field(key_id, "key", key), Field(value_id, "value", value)
+                pairs = F.transform(
+                    F.map_entries(column),
+                    lambda pair: F.struct(
+                        self._value(pair.getField("key"), key_field, False).alias("key"),
+                        self._value(pair.getField("value"), value_field, False).alias("value"),
+                    ),
+                )
+                return F.map_from_entries(pairs)
+            case _:
+                return column
+
+
+def _uuid_text(column: Column) -> Column:
+    digits = F.lower(F.hex(column))
+    text = F.concat_ws("-", *(digits.substr(first, length) for first, length in _UUID_PARTS))
+    return F.when(column.isNotNull(), text)
+
+
+def _is_guarded(field: Field, nan: frozenset[FieldId]) -> bool:
+    """Would Spark leave out row groups by a filter on it that must not be left out?"""
+    if isinstance(field.type, DecimalType):
+        return bool(field.widened)
+    return field.id in nan
