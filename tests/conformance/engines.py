@@ -13,7 +13,8 @@ from lakebed.core.prune import narrowed
 from lakebed.engines.arrow.dataset import PlanDataset
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.engines.datafusion.session import new_session
-from lakebed.engines.duckdb.session import Limits, Session
+from lakebed.engines.duckdb.instance import Limits
+from lakebed.engines.duckdb.session import Session
 from lakebed.engines.polars.frame import lazy_frame
 from lakebed.model.binding import bind
 from lakebed.sql.predicate import parse_predicate

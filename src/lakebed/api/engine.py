@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Settings
 from lakebed.engines import open_session
+from lakebed.engines.duckdb.pool import Pool
 from lakebed.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -17,7 +18,14 @@ def open_engine(parts: Parts, roots: Sequence[str] = ()) -> "Session":
     return engine_of(parts.storage, parts.settings, roots)
 
 
-def engine_of(storage: Storage, settings: Settings, roots: Sequence[str] = ()) -> "Session":
+def shared_engine(parts: Parts, roots: Sequence[str]) -> "Session":
+    """For one query that reads what is bound to it alone; `roots` are of all its tables."""
+    return engine_of(parts.storage, parts.settings, roots, parts.engines)
+
+
+def engine_of(
+    storage: Storage, settings: Settings, roots: Sequence[str] = (), pool: Pool | None = None
+) -> "Session":
     """As `open_engine`, for the parts of a lake that is being opened."""
     return open_session(
         storage,
@@ -25,4 +33,5 @@ def engine_of(storage: Storage, settings: Settings, roots: Sequence[str] = ()) -
         spill_folder=str(settings.value("query.spill-folder")) or None,
         threads=int(settings.value("query.threads")) or None,
         roots=roots,
+        pool=pool,
     )

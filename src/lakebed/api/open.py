@@ -323,6 +323,7 @@ def _wire(
     from lakebed.core.refs import Refs
     from lakebed.core.scan import Planner
     from lakebed.core.views import Views
+    from lakebed.engines.duckdb.pool import Pool
     from lakebed.formats.delta.publish import DeltaPublisher
     from lakebed.formats.iceberg.publish import IcebergPublisher
     from lakebed.formats.publish import Drainer
@@ -358,6 +359,7 @@ def _wire(
             drainer=drainer,
             worker=worker,
             leases=Leases(store, lambda: float(settings.value("lease.ttl-s"))),
+            engines=Pool(),
             close=store.close,
             settings=settings,
             principal=OWNER,

@@ -11,6 +11,7 @@ from lakebed.core.outbox import Outbox
 from lakebed.core.refs import Refs
 from lakebed.core.scan import Planner
 from lakebed.core.views import Views
+from lakebed.engines.duckdb.pool import Pool
 from lakebed.formats.publish import Drainer
 from lakebed.formats.worker import Worker
 from lakebed.security.policy import Principal
@@ -31,6 +32,7 @@ class Parts:
     drainer: Drainer
     worker: Worker
     leases: Leases
+    engines: Pool
     close: Callable[[], None]  # gives the database connections back
     settings: Settings
     principal: Principal

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakebed.engines.datafusion.session import MakeDataset
+    from lakebed.engines.duckdb.pool import Pool
     from lakebed.engines.duckdb.session import Session
 
 
@@ -30,11 +31,14 @@ def open_session(
     spill_folder: str | None,
     threads: int | None,
     roots: Sequence[str] = (),
+    pool: "Pool | None" = None,
 ) -> "Session":
     """`roots` are of tables whose files the engine may read by itself at any time."""
-    from lakebed.engines.duckdb.session import Limits, Session
+    from lakebed.engines.duckdb.instance import Limits
+    from lakebed.engines.duckdb.session import Session
 
-    return Session(storage, Limits(memory_bytes, spill_folder, threads), roots=roots)
+    limits = Limits(memory_bytes, spill_folder, threads)
+    return Session(storage, limits, roots=roots, pool=pool)
 
 
 def relation_of(

@@ -9,6 +9,7 @@ from lakebed.api.engine import open_engine
 from lakebed.api.sql.bound import Bound
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.counting import all_rows, counted
+from lakebed.api.sql.engine import engine_for
 from lakebed.api.sql.relations import Relations, bind
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.wording import readable_name
@@ -53,10 +54,11 @@ def stream(
     wording = context.wording
     stack = ExitStack()
     try:
-        engine = stack.enter_context(open_engine(context.parts))
+        sql, given = _run_as(select, values)
+        engine = stack.enter_context(engine_for(context.parts, sql, relations))
         with wording.of_query(select, relations):
             bind(engine, relations)
-            reader = engine.batches(*_run_as(select, values))
+            reader = engine.batches(sql, given)
         leases = [stack.enter_context(each) for each in _leases(context, relations)]
     except BaseException:
         stack.close()

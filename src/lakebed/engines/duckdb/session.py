@@ -1,14 +1,11 @@
-"""One DuckDB connection in memory, in which plans are relations and nothing else can be read.
+"""One DuckDB connection, in which plans are relations and nothing else can be read.
 
 Files are opened to it before its first statement; after that its configuration is locked.
 """
 
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -22,6 +19,8 @@ from lakebed.engines.arrow.footer import leaf_names
 from lakebed.engines.arrow.metadata import STORED
 from lakebed.engines.duckdb.dataset import PlanRows, PlanSource
 from lakebed.engines.duckdb.errors import Text, translated
+from lakebed.engines.duckdb.instance import Instance, Limits
+from lakebed.engines.duckdb.pool import Pool
 from lakebed.engines.duckdb.relation import (
     Relation,
     Writer,
@@ -32,7 +31,7 @@ from lakebed.engines.duckdb.relation import (
 )
 from lakebed.engines.duckdb.results import arrow_schema, as_schema, casts
 from lakebed.engines.duckdb.waiting import interruptible
-from lakebed.model.errors import InvalidSetting, LakebedError, SqlUnsupported
+from lakebed.model.errors import LakebedError, SqlUnsupported
 from lakebed.model.files import LiveFile
 from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.schema import Schema
@@ -50,30 +49,33 @@ _BITS = "CAST(CAST(? AS BLOB) AS BIT)"
 _ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    memory_bytes: int | None  # None: half of the machine's
-    spill_folder: str | None  # None: the system's temporary folder
-    threads: int | None = None  # None: one per core
-
-
 class Session:
     """Not for several threads, except `interrupt`."""
 
-    def __init__(self, storage: Storage, limits: Limits, *, roots: Sequence[str] = ()) -> None:
-        """`roots` are of tables whose plans may be bound after the first statement, too."""
+    def __init__(
+        self,
+        storage: Storage,
+        limits: Limits,
+        *,
+        roots: Sequence[str] = (),
+        pool: Pool | None = None,
+    ) -> None:
+        """`roots` are of tables whose plans may be bound after the first statement, too.
+
+        With a pool they are those of all plans, and the session is for one query, which must be
+        known to read what is bound to it alone: a shared instance may read other tables as well.
+        """
         self._storage = storage
-        self._spill = _spill_folder(limits) / f"lakebed-{uuid4().hex}"
-        self._connection = duckdb.connect(config=_config(limits, self._spill))
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._roots = dict[str, str]()  # those DuckDB may read, with their folders
-        self._locked = False
+        self._roots = {root: folder for root in roots if (folder := self._folder(root))}
+        self._pool = pool
+        self._instance = self._chosen(limits)
+        self._connection = self._instance.connect()
+        self._is_done = True  # is nothing under way?
+        self._is_closed = False
         self._bound: dict[str, tuple[Plan, tuple[str, ...]]] = {}
         self._bits: dict[str, bytes] = {}  # by the names of variables
         self._sources = 0
         self._failure: LakebedError | None = None
-        for root in roots:
-            self._open_root(root)
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +89,14 @@ class Session:
         self.close()
 
     def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        if self._pool is not None and self._is_done:
+            self._pool.give(self._instance)
+        else:
+            self._instance.close()
 
     def interrupt(self) -> None:
         """Stop what runs, from any thread."""
@@ -99,6 +107,7 @@ class Session:
 
         A plan without columns is a relation with one column of nulls, called `_`.
         """
+        self._is_done = False
         self._open_root(plan.root)
         self._bound[name] = plan, metadata
         with translated(Text("")):
@@ -108,6 +117,7 @@ class Session:
         self, name: str, rows: pa.Table | pa.RecordBatchReader | list[pa.RecordBatch]
     ) -> None:
         """A relation with these rows; those of a reader can be read once."""
+        self._is_done = False
         given = pa.Table.from_batches(rows) if isinstance(rows, list) else rows
         with translated(Text("")):
             self._connection.register(name, given)
@@ -170,6 +180,7 @@ class Session:
             with self._failures(text):
                 batches = self._wait(lambda: _taken(reader))
             if not batches:
+                self._is_done = True
                 return
             for batch in batches:
                 yield batch if reader.schema is schema else as_schema(batch, schema)
@@ -177,20 +188,33 @@ class Session:
     def _wait(self, call: Callable[[], T]) -> T:
         return interruptible(call, self._connection.interrupt)
 
+    def _chosen(self, limits: Limits) -> Instance:
+        if self._pool is None:
+            return Instance(limits)
+        needed = frozenset(self._roots.values())
+        instance = self._pool.take(limits, needed)
+        if instance is None:
+            instance = Instance(limits)
+            instance.lock(self._pool.folders(needed))
+        return instance
+
+    def _folder(self, root: str) -> str | None:
+        """As DuckDB compares it: the one that links lead to. None if DuckDB cannot read it."""
+        if not isinstance(self._storage, LocalStorage):
+            return None
+        return Path(self._storage.location(root)).resolve().as_posix()
+
     def _open_root(self, root: str) -> None:
-        if self._locked or root in self._roots or not isinstance(self._storage, LocalStorage):
+        if self._instance.folders is not None or root in self._roots:
             return
-        # DuckDB compares with the folder that links lead to.
-        self._roots[root] = Path(self._storage.location(root)).resolve().as_posix()
+        folder = self._folder(root)
+        if folder is not None:
+            self._roots[root] = folder
 
     def _lock(self) -> None:
-        if self._locked:
-            return
-        folders = ", ".join(text_literal(f"{folder}/") for folder in self._roots.values())
-        self._connection.execute(f"SET allowed_directories = [{folders}]")
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
-        self._locked = True
+        self._is_done = False
+        if self._instance.folders is None:
+            self._instance.lock(self._roots.values())
 
     def _bind(self, name: str, plan: Plan, metadata: tuple[str, ...], *, vectors: bool) -> None:
         writer = Writer(
@@ -297,35 +321,6 @@ class Session:
             if self._failure is None:
                 raise
             raise self._failure from error
-
-
-def _spill_folder(limits: Limits) -> Path:
-    if limits.spill_folder is None:
-        return Path(tempfile.gettempdir())
-    folder = Path(limits.spill_folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidSetting(
-            f"there is no folder {limits.spill_folder!r} and it cannot be made: {error.strerror}",
-            hint="set query.spill-folder to a folder that can be written",
-        ) from error
-    return folder
-
-
-def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{limits.memory_bytes}B" if limits.memory_bytes else "50%",
-        "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "allow_community_extensions": False,
-        "python_enable_replacements": False,
-        "enable_external_file_cache": False,  # a session reads a file once or twice
-    }
-    if limits.threads is not None:
-        config["threads"] = limits.threads
-    return config
 
 
 def _taken(reader: pa.RecordBatchReader) -> list[pa.RecordBatch]:

@@ -11,7 +11,8 @@ from lakebed.core.plan import Plan
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.engines.arrow.write import WriteOptions, write
-from lakebed.engines.duckdb.session import Limits, Session
+from lakebed.engines.duckdb.instance import Limits
+from lakebed.engines.duckdb.session import Session
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.ids import FileId, SnapshotId, Version
 from lakebed.model.schema import Schema, new_schema

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakebed.engines.duckdb.session import Limits, Session
+from lakebed.engines.duckdb.instance import Limits
+from lakebed.engines.duckdb.session import Session
 from lakebed.model.errors import (
     Forbidden,
     LakebedError,
