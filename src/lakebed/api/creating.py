@@ -11,6 +11,7 @@ import pyarrow as pa
 from lakebed.api.constraints import parse_constraint
 from lakebed.api.enforcing import refuse_unfit
 from lakebed.api.engine import open_engine
+from lakebed.api.engine_rows import EngineRows
 from lakebed.api.options import check_names
 from lakebed.api.parts import Parts
 from lakebed.api.staging import Staged
@@ -134,6 +135,8 @@ def _fields(given: object) -> tuple[tuple[Field, ...], object | None]:
         return given, None
     if given is None:
         raise InvalidSchema("a table needs a schema", hint="give 'id long, name string' or data")
+    if isinstance(given, EngineRows):
+        return fields_from_arrow(given.arrow_schema), given
     batches = open_batches(given, schema=None)
     return fields_from_arrow(batches.schema), batches
 

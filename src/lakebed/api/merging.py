@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 import pyarrow as pa
 
 from lakebed.api.alter import Step
+from lakebed.api.engine_rows import EngineRows
 from lakebed.engines.arrow.batches import Batches
 from lakebed.engines.arrow.conform import find_name
 from lakebed.engines.arrow.ingest import open_batches
@@ -26,6 +27,8 @@ def merge_steps(rows: object, schema: Schema) -> tuple[list[Step], object]:
 
     Python values have no exact type: of them only new columns and members are taken.
     """
+    if isinstance(rows, EngineRows):
+        return list(steps_between(schema.fields, fields_from_arrow(rows.arrow_schema))), rows
     if _is_items(rows):
         begun, everything = _begun(rows)
         if begun and isinstance(begun[0], Mapping):

@@ -8,6 +8,7 @@ from lakebed.api.parts import Parts
 from lakebed.api.points import to_point
 from lakebed.api.scan import to_columns, to_predicate
 from lakebed.api.spark_tables import Pinned, SparkTables, to_reader
+from lakebed.api.spark_writes import SparkWrites
 from lakebed.api.transaction import Transaction
 from lakebed.engines import check_spark_session, spark_frame, spark_session
 from lakebed.model.errors import InvalidInput
@@ -47,7 +48,7 @@ def session_from(session: "SparkSession | None", options: SparkOptions) -> "Spar
     )
 
 
-class Spark:
+class Spark(SparkWrites):
     """A lake's tables on one Spark session, classic or Spark Connect."""
 
     def __init__(self, parts: Parts, session: "SparkSession") -> None:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lakebed.api.enforcing import enforced
 from lakebed.api.engine import open_engine
+from lakebed.api.engine_rows import EngineRows
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Settings
 from lakebed.core.crash import crash_point
@@ -32,6 +33,10 @@ def write_files(
     must_match: Predicate | None = None,
 ) -> list[DataFile]:
     """Check every row, write Parquet, return the records. `must_match` is bound."""
+    if isinstance(rows, EngineRows):
+        files = rows.write(parts, head, state, must_match)
+        crash_point("write_after_files")
+        return files
     prefix = uuid.uuid4().hex
     batches: Iterable[pa.RecordBatch] = conform(
         open_batches(rows, schema=state.schema), state.schema

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakebed.engines.datafusion.session import MakeDataset
     from lakebed.engines.duckdb.pool import Pool
     from lakebed.engines.duckdb.session import Session
+    from lakebed.engines.spark.bench import Bench
 
 
 def open_session(
@@ -81,10 +82,6 @@ def spark_session(
     return start_session(SessionOptions(app_name, master, connectors, ui, memory, config))
 
 
-@contextmanager
-def _needing(library: str, extra: str) -> Iterator[None]:
-    try:
-        yield
 def check_spark_session(session: object) -> "SparkSession":
     """A session of somebody else's making, Spark Connect's too."""
     with _needing("PySpark", "spark"):
@@ -107,6 +104,13 @@ def spark_frame(
     return read(session, plan, storage, metadata=metadata)
 
 
+def spark_bench(session: "SparkSession", storage: Storage) -> "Bench":
+    """What changes of tables need of Spark."""
+    from lakebed.engines.spark.bench import Bench
+
+    return Bench(session, storage)
+
+
 def published_frame(
     session: "SparkSession",
     metadata_location: str,
@@ -121,6 +125,10 @@ def published_frame(
     return read_published(session, metadata_location, schema, columns=columns, predicate=predicate)
 
 
+@contextmanager
+def _needing(library: str, extra: str) -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise MissingExtra(
             f"{library} is not installed", hint=f"pip install 'lakebed[{extra}]'"

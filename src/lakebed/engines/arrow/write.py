@@ -353,7 +353,7 @@ class _File:
                 null_counts=self._null_counts,
             ),
             sort_order_id=self._target.sort_order.id if is_sorted else UNSORTED.id,
-            split_offsets=tuple(_offsets(metadata)),
+            split_offsets=split_offsets(metadata),
         )
 
     def abort(self) -> None:
@@ -428,6 +428,11 @@ def _dictionary(schema: Schema, rows: int) -> bool | list[str]:
     if any(not is_scalar(f.type) for f in schema.fields):
         return True
     return [f.physical for f in schema.fields if f.type in _TEXTS or isinstance(f.type, FixedType)]
+
+
+def split_offsets(metadata: pq.FileMetaData) -> tuple[int, ...]:
+    """Where the row groups of a file begin."""
+    return tuple(_offsets(metadata))
 
 
 def _offsets(metadata: pq.FileMetaData) -> Iterator[int]:

@@ -1,0 +1,190 @@
+"""Data files by Spark's own Parquet writer: the fast way for flat rows on a file system."""
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from lakebed.engines.arrow.exact import FIRST_DAY, LAST_DAY
+from lakebed.engines.arrow.stats import file_stats
+from lakebed.engines.arrow.write import LINEAGE, split_offsets
+from lakebed.engines.spark.arrow_out import Order
+from lakebed.engines.spark.layout import evened, has_plain_order, ordered, rows_per_file
+from lakebed.engines.spark.predicate import named
+from lakebed.engines.spark.types import FIELD_ID, spark_type
+from lakebed.model.errors import LakebedError, SchemaMismatch
+from lakebed.model.files import ColumnStats, DataFile
+from lakebed.model.ids import FieldId
+from lakebed.model.partitioning import UNSORTED
+from lakebed.model.schema import Schema
+from lakebed.model.types import DecimalType, Field, Primitive, StructType, is_scalar
+from lakebed.storage.base import Storage
+from lakebed.storage.folders import sync_folder
+
+_ELSEWHERE = ("uuid",)  # types that Spark would write as another one
+_FLOATS = (Primitive("float"), Primitive("double"))
+_DAY_MICROS = 86_400_000_000
+_READERS = 8
+# What a session of the user's own may have set to something else.
+_NEEDED = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+
+
+def is_native(session: SparkSession, order: Order) -> bool:
+    """Does Spark's writer give the same files as ours, but for their rows' order of arrival?"""
+    return (
+        order.storage_uri.startswith("file:")
+        and not order.spec.fields
+        and has_plain_order(order.sort_order)
+        and all(_is_flat(field) for field in order.schema.fields)
+        and all(session.conf.get(name) == value for name, value in _NEEDED.items())
+    )
+
+
+def _is_flat(field: Field) -> bool:
+    """No list or map, whose elements Spark gives no ids; no required member of a struct."""
+    if isinstance(field.type, StructType):
+        return all(not f.required and _is_flat(f) for f in field.type.fields)
+    if isinstance(field.type, Primitive):
+        return field.type.name not in _ELSEWHERE
+    return isinstance(field.type, DecimalType)
+
+
+def write_natively(frame: DataFrame, order: Order, storage: Storage) -> list[DataFile]:
+    """The job's own commit decides which files count: nothing else is in the folder then."""
+    folder = f"data/{order.name_prefix}"
+    floats = [path for path in _leaves(order.schema) if path[-1].type in _FLOATS]
+    watched, seen = _watched(ordered(evened(frame), order.sort_order, order.schema), floats)
+    options = order.options
+    _physical(watched, order).write.options(
+        **{
+            "compression": options.codec,
+            f"parquet.compression.codec.{options.codec}.level": str(options.level),
+            # Files of a task appear when the job commits: no attempt that failed leaves any.
+            "mapreduce.fileoutputcommitter.algorithm.version": "1",
+            "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+            "maxRecordsPerFile": str(rows_per_file(order.schema, options.target_file_size_bytes)),
+        }
+    ).parquet(storage.location(f"{order.root}/{folder}"))
+    counts = _nan_counts(floats, seen)
+    return _Footers(storage, order, counts).files(folder)
+
+
+def _physical(frame: DataFrame, order: Order) -> DataFrame:
+    fields = (*order.schema.fields, *(LINEAGE if order.lineage else ()))
+    return frame.select(*(_column(field) for field in fields))
+
+
+def _column(field: Field) -> Column:
+    column = named(field.name)
+    if not is_scalar(field.type):
+        column = column.cast(spark_type(field.type, physical=True))
+    return column.alias(field.physical, metadata={FIELD_ID: field.id})
+
+
+def _leaves(schema: Schema) -> Iterator[tuple[Field, ...]]:
+    for field in schema.walk():
+        if is_scalar(field.type):
+            yield tuple(schema.path_of(field.id))
+
+
+def _watched(
+    frame: DataFrame, floats: list[tuple[Field, ...]]
+) -> tuple[DataFrame, Observation | None]:
+    """NaNs are counted on the way: footers do not tell of them."""
+    if not floats:
+        return frame, None
+    seen = Observation()
+    sums = [F.sum(F.isnan(_at(path)).cast("long")).alias(str(path[-1].id)) for path in floats]
+    return frame.observe(seen, *sums), seen
+
+
+def _at(path: tuple[Field, ...]) -> Column:
+    column = named(path[0].name)
+    for member in path[1:]:
+        column = column.getField(member.name)
+    return column
+
+
+def _nan_counts(
+    floats: list[tuple[Field, ...]], seen: Observation | None
+) -> dict[FieldId, int | None]:
+    """0 where there is none in any file; None where some file has some."""
+    found = seen.get if seen is not None else {}
+    return {p[-1].id: 0 if found.get(str(p[-1].id)) == 0 else None for p in floats}
+
+
+@dataclass(frozen=True, slots=True)
+class _Footers:
+    storage: Storage
+    order: Order
+    nan_counts: Mapping[FieldId, int | None]
+
+    def files(self, folder: str) -> list[DataFile]:
+        root = f"{self.order.root}/{folder}"
+        self._tidy(root)
+        paths = [stat.path for stat in self.storage.list(root) if stat.path.endswith(".parquet")]
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = list(pool.map(self._file, paths))
+        sync_folder(Path(self.storage.location(root)))
+        sync_folder(Path(self.storage.location(root)).parent)
+        return [file for file in found if file is not None]
+
+    def _tidy(self, root: str) -> None:
+        """Hadoop's checksums are of no use to anybody here."""
+        for extra in Path(self.storage.location(root)).glob(".*.crc"):
+            with suppress(OSError):
+                extra.unlink()
+
+    def _file(self, path: str) -> DataFile | None:
+        with self.storage.open_input(path) as source:
+            metadata, size_bytes = pq.read_metadata(source), source.size()
+        if not metadata.num_rows:
+            with suppress(LakebedError):
+                self.storage.delete(path)
+            return None
+        with Path(self.storage.location(path)).open("rb") as written:
+            os.fsync(written.fileno())
+        order, counts = self.order, self.nan_counts
+        known = {field_id: count for field_id, count in counts.items() if count is not None}
+        stats = file_stats(metadata, order.schema, known)
+        return DataFile(
+            path=path.removeprefix(f"{order.root}/"),
+            size_bytes=size_bytes,
+            record_count=metadata.num_rows,
+            spec_id=order.spec.id,
+            partition=(),
+            stats={i: self._safe(i, s) for i, s in stats.items()},
+            sort_order_id=order.sort_order.id if order.sort_order.fields else UNSORTED.id,
+            split_offsets=split_offsets(metadata),
+        )
+
+    def _safe(self, field_id: FieldId, stats: ColumnStats) -> ColumnStats:
+        field = self.order.schema.field(field_id)
+        if field_id in self.nan_counts and self.nan_counts[field_id] is None:
+            return replace(stats, lower=None, upper=None)
+        if str(field.type) in ("date", "timestamp", "timestamp_ntz"):
+            _refuse_far(field, stats)
+        return stats
+
+
+def _refuse_far(field: Field, stats: ColumnStats) -> None:
+    """Years beyond 9999, which Spark can hold and others cannot."""
+    unit = 1 if field.type == Primitive("date") else _DAY_MICROS
+    for bound in (stats.lower, stats.upper):
+        if isinstance(bound, int) and not FIRST_DAY <= bound // unit <= LAST_DAY:
+            raise SchemaMismatch(
+                f"column {field.name!r}: a value is outside the years 0001 to 9999",
+                hint="correct the value",
+                column=field.name,
+            )

@@ -1,0 +1,91 @@
+"""Errors on their way from executors to the driver, and what Spark's own errors mean to a caller.
+
+Spark hands on text alone: an error of ours travels inside of it, in hexadecimal between two marks.
+"""
+
+import base64
+import pickle
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import orjson
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from lakebed.model.errors import (
+    ConstraintViolated,
+    InvalidExpression,
+    LakebedError,
+    QueryError,
+    SchemaMismatch,
+    SparkError,
+)
+
+_PICKLED = re.compile(r"lakebed-error:([A-Za-z0-9+/=]+):")
+_RAISED = re.compile(r"lakebed-refusal:([0-9A-F]+):")
+_KINDS: Mapping[str, type[LakebedError]] = {
+    kind.code: kind for kind in (SchemaMismatch, ConstraintViolated)
+}
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+
+
+class Refused(Exception):
+    """Carries an error of ours out of a Python worker."""
+
+    def __init__(self, error: LakebedError) -> None:
+        text = base64.b64encode(pickle.dumps(error)).decode()
+        super().__init__(f"lakebed-error:{text}: {error.code}: {error.message}")
+
+
+def refusal(kind: type[LakebedError], message: Column, *, hint: str, **context: str) -> Column:
+    """A column that raises the error for the row it is computed for."""
+    told = F.struct(
+        F.lit(kind.code).alias("code"),
+        message.alias("message"),
+        F.lit(hint).alias("hint"),
+        F.lit(orjson.dumps(context).decode()).alias("context"),
+    )
+    marked = F.concat(F.lit("lakebed-refusal:"), F.hex(F.to_json(told)), F.lit(":"))
+    return F.raise_error(marked)
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Errors of Spark in this block become ours; `what` names the work in the message."""
+    try:
+        yield
+    except PySparkException as error:
+        raise _ours(error, what) from error
+
+
+def _ours(error: PySparkException, what: str) -> LakebedError:
+    text = str(error)
+    pickled = _PICKLED.search(text)
+    if pickled is not None:
+        ours: LakebedError = pickle.loads(base64.b64decode(pickled[1]))  # noqa: S301 - our own
+        return ours
+    raised = _RAISED.search(text)
+    if raised is not None:
+        said = orjson.loads(bytes.fromhex(raised[1]))
+        context: dict[str, object] = orjson.loads(said["context"])
+        return _KINDS[said["code"]](said["message"], hint=said["hint"], **context)
+    if isinstance(error, ParseException | AnalysisException):
+        return InvalidExpression(
+            f"{what}: {_first(text)}", hint="expressions are those of Spark SQL here"
+        )
+    if error.getCondition() is not None:
+        return QueryError(f"{what}: {_first(text)}", hint="correct the values or the expression")
+    return SparkError(
+        f"{what} failed in Spark: {_first(text)}", hint="what Spark printed says more"
+    )
+
+
+def _first(text: str) -> str:
+    """The first sentence, without Spark's codes and plans."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    found = _SQLSTATE.sub("", lines[0] if lines else "")
+    if found.startswith("An exception was thrown from the Python worker"):
+        found = lines[-1]
+    return found[:500]

@@ -1,0 +1,116 @@
+"""A DataFrame as data files of a table: executors write them, the driver gets their records."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakebed.engines.arrow.write import LINEAGE, WriteOptions
+from lakebed.engines.spark.arrow_out import Order, write_in_workers
+from lakebed.engines.spark.fit import fitted
+from lakebed.engines.spark.layout import evened, gathered
+from lakebed.engines.spark.native import is_native, write_natively
+from lakebed.engines.spark.predicate import to_column
+from lakebed.engines.spark.refusals import refusal, told
+from lakebed.model.errors import (
+    ConstraintViolated,
+    LakebedError,
+    SchemaMismatch,
+    UnsupportedFeature,
+)
+from lakebed.model.expressions import Predicate
+from lakebed.model.files import DataFile
+from lakebed.model.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
+from lakebed.model.schema import Schema
+from lakebed.storage.base import Storage
+
+
+def write(
+    session: SparkSession,
+    frame: DataFrame,
+    *,
+    storage: Storage,
+    root: str,
+    schema: Schema,
+    spec: PartitionSpec = UNPARTITIONED,
+    sort_order: SortOrder = UNSORTED,
+    options: WriteOptions | None = None,
+    name_prefix: str,
+    lineage: bool = False,
+    checks: Mapping[str, str] | None = None,
+    must_match: Predicate | str | None = None,
+) -> list[DataFile]:
+    """Write the frame's rows below `root`; no rows, no file. A failure leaves orphans at most.
+
+    Columns are matched by name and fitted to the schema. With `lineage` the frame has the columns
+    of LINEAGE beside them. `checks` are constraints by name, in Spark's SQL; `must_match`, bound or
+    in Spark's SQL, is TRUE for every row of an overwrite.
+    """
+    _check_storage(storage)
+    order = Order(
+        storage.root_uri,
+        root,
+        schema,
+        spec,
+        sort_order,
+        options or WriteOptions(),
+        name_prefix,
+        lineage,
+    )
+    beside = tuple(field.name for field in LINEAGE) if lineage else ()
+    with told("writing rows"):
+        rows = _checked(fitted(frame, schema, beside=beside), checks or {})
+        rows = rows if must_match is None else _matching(rows, must_match)
+        try:
+            if is_native(session, order):
+                return write_natively(rows, order, storage)
+            placed = gathered(rows, spec, schema) if spec.fields else evened(rows)
+            return write_in_workers(placed, order)
+        except BaseException:
+            remove_written(storage, root, name_prefix)
+            raise
+
+
+def remove_written(storage: Storage, root: str, name_prefix: str) -> None:
+    """Best effort: what stays, because a task is still at it, is an orphan."""
+    with suppress(LakebedError):
+        storage.delete_folder(f"{root}/data/{name_prefix}")
+    with suppress(LakebedError):
+        for stat in storage.list(f"{root}/data"):
+            if stat.path.rpartition("/")[2].startswith(name_prefix):
+                storage.delete(stat.path)
+
+
+def _checked(frame: DataFrame, checks: Mapping[str, str]) -> DataFrame:
+    """Rows stop the job when a constraint is FALSE for them."""
+    for name, condition in checks.items():
+        shown = F.substring(F.to_json(F.struct(*frame.columns)), 1, 200)
+        refused = refusal(
+            ConstraintViolated,
+            F.concat(F.lit(f"a row violates constraint {name!r}: "), shown),
+            hint="correct the row, or leave the constraint out",
+            constraint=name,
+        )
+        holds = F.coalesce(F.expr(condition), F.lit(True))
+        frame = frame.where(F.when(holds, F.lit(True)).otherwise(refused.cast("boolean")))
+    return frame
+
+
+def _matching(frame: DataFrame, condition: Predicate | str) -> DataFrame:
+    refused = refusal(
+        SchemaMismatch,
+        F.lit("a row does not match the condition of this overwrite"),
+        hint="an overwrite with `where` may only write rows that match it",
+    )
+    test = F.expr(condition) if isinstance(condition, str) else to_column(condition)
+    holds = F.coalesce(test, F.lit(False))
+    return frame.where(F.when(holds, F.lit(True)).otherwise(refused.cast("boolean")))
+
+
+def _check_storage(storage: Storage) -> None:
+    if storage.root_uri.startswith("memory:"):
+        raise UnsupportedFeature(
+            "a lake in memory is not reached by Spark's workers",
+            hint="open a lake in a folder to use Spark",
+        )
