@@ -9,9 +9,10 @@ from lakebed.api.creating import NewTable, shape_of, stage_table
 from lakebed.api.datafusion import session_of
 from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
+from lakebed.api.runs import Runs
 from lakebed.api.settings import Resolved
-from lakebed.api.sql.result import Result
 from lakebed.api.spark import Spark, SparkOptions, session_from
+from lakebed.api.sql.result import Result
 from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
@@ -28,8 +29,8 @@ from lakebed.security.policy import Action, require
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
-
     from pyspark.sql import SparkSession
+
 _CLOSE_WAIT_S = 10.0
 
 
@@ -220,6 +221,11 @@ class Lake:
         self._may("drop", name)
         self._parts.views.drop(parse_table_name(name))
 
+    @property
+    def runs(self) -> Runs:
+        """Runs of pipelines, and what was made from what."""
+        return Runs(self._parts)
+
     def datafusion(self) -> "SessionContext":
         """A DataFusion session in which every table is found as `namespace.table`.
 
@@ -229,12 +235,6 @@ class Lake:
         self._may("read", "*")
         return session_of(self._parts)
 
-    def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
-        """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""
-        self._may("write", "*")
-        return Transaction(self._parts, check_options(options))
-
-    def publish(self, table: str | None = None) -> Status:
     def spark(
         self, session: "SparkSession | None" = None, **options: Unpack[SparkOptions]
     ) -> Spark:
@@ -245,6 +245,12 @@ class Lake:
         self._may("read", "*")
         return Spark(self._parts, session_from(session, options))
 
+    def transaction(self, **options: Unpack[CommitOptions]) -> Transaction:
+        """Several tables, one commit: `with lake.transaction() as tx: tx.table(…).append(…)`."""
+        self._may("write", "*")
+        return Transaction(self._parts, check_options(options))
+
+    def publish(self, table: str | None = None) -> Status:
         """Publish everything that waits, trying at once what failed before."""
         self._may("write", table or "*")
         if table is not None:

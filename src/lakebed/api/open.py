@@ -321,6 +321,7 @@ def _wire(
     from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
     from lakebed.core.refs import Refs
+    from lakebed.core.runs import Runs
     from lakebed.core.scan import Planner
     from lakebed.core.views import Views
     from lakebed.engines.duckdb.pool import Pool
@@ -354,6 +355,7 @@ def _wire(
             planner=Planner(store),
             refs=Refs(store),
             views=Views(store),
+            runs=Runs(store),
             committer=Committer(store, retries=int(settings.value("commit.retries"))),
             outbox=outbox,
             drainer=drainer,

@@ -9,6 +9,7 @@ from lakebed.core.commit import Committer
 from lakebed.core.lease import Leases
 from lakebed.core.outbox import Outbox
 from lakebed.core.refs import Refs
+from lakebed.core.runs import Runs
 from lakebed.core.scan import Planner
 from lakebed.core.views import Views
 from lakebed.engines.duckdb.pool import Pool
@@ -27,6 +28,7 @@ class Parts:
     planner: Planner
     refs: Refs
     views: Views
+    runs: Runs
     committer: Committer
     outbox: Outbox
     drainer: Drainer

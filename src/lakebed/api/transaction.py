@@ -31,6 +31,7 @@ from lakebed.model.errors import (
 from lakebed.model.history import MAIN, Commit, CommitRecord, TableHead
 from lakebed.model.ids import MAIN_LINE, Line, TableId
 from lakebed.model.names import parse_table_name, parse_table_ref
+from lakebed.model.runs import RunAttachment
 from lakebed.model.settings import Value
 from lakebed.security.policy import require
 from lakebed.storage.claim import MARKER
@@ -52,6 +53,7 @@ class Transaction:
         self._digest = digest
         self._staged: dict[str, Staged] = {}
         self._open = True
+        self._run: RunAttachment | None = None
         self.commits: dict[str, Commit] = {}
 
     def table(self, name: str) -> TransactionTable:
@@ -100,6 +102,10 @@ class Transaction:
         self._check_open()
         self._staged[name] = staged
         return TransactionTable(self._parts, name, staged, self._check_open)
+
+    def end_run(self, attachment: RunAttachment) -> None:
+        """The commit also ends the run of a pipeline."""
+        self._run = attachment
 
     def commit(self) -> dict[str, Commit]:
         """Commit what was staged: {table: commit}."""
@@ -212,6 +218,7 @@ class Transaction:
             idempotency_key=self._options.idempotency_key,
             request_digest=self._digest or _digest(self._staged),
             summary=self._options.summary,
+            run=self._run,
         )
 
     def _check_lines(self, changed: Sequence[Staged]) -> None:

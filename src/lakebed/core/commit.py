@@ -28,6 +28,7 @@ from lakebed.core.hold import PAUSE_S, held_error, holding, must_wait
 from lakebed.core.ledger import typing_of
 from lakebed.core.lines import find_commit, find_head
 from lakebed.core.naming import place_table
+from lakebed.core.runs import keep_run
 from lakebed.meta import commits, files, refs, tables
 from lakebed.meta.store import Store, Tx
 from lakebed.model.changes import (
@@ -219,6 +220,8 @@ def place(tx: Tx, proposal: Proposal) -> Committed:
         _keep_shapes(tx, effects.head, ours)
         placed.append((effects.head, effects.commit))
     committed = Committed(tuple(placed))
+    if proposal.run is not None:
+        keep_run(tx, proposal.run, {str(h.name): (h.id, c.version) for h, c in placed})
     keep_answer(tx, proposal, answer_of(committed.commits))
     return committed
 

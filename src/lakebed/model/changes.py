@@ -9,6 +9,7 @@ from lakebed.model.files import DataFile
 from lakebed.model.ids import MAIN_LINE, FileId, Line, SchemaId, TableId, Version
 from lakebed.model.names import TableName
 from lakebed.model.partitioning import PartitionSpec, SortOrder
+from lakebed.model.runs import RunAttachment
 from lakebed.model.schema import Schema
 from lakebed.model.vectors import Positions
 
@@ -180,3 +181,4 @@ class Proposal:
     request_digest: str | None = None
     summary: Mapping[str, str] | None = None  # the caller's own entries
     hold: str | None = None  # the hold on the tables that this is made under
+    run: RunAttachment | None = None  # the end of a pipeline's run

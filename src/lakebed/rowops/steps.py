@@ -34,22 +34,43 @@ class Step:
 
 def step_of(view: VersionView, schema: Schema, positions: PositionsOf) -> Step:
     """`schema` is the one to read all rows as."""
-    before, after = positions(view.removed), positions(view.added)
-    old, new = {f.id: f for f in view.removed}, {f.id: f for f in view.added}
-    gone = _Side([f for i, f in old.items() if i not in new], before)
-    came = _Side([f for i, f in new.items() if i not in old], after)
-    for file_id in old.keys() & new.keys():
-        was, now = before.get(file_id, _NONE), after.get(file_id, _NONE)
-        gone.add_rows(old[file_id], now - was)
-        came.add_rows(new[file_id], was - now)
-    root = view.head.location
+    old, new = Seen(view.removed, positions), Seen(view.added, positions)
+    names = tuple(f.name for f in schema.fields)
+    shown = Plan(view.head.location, view.commit.version, schema, names, None, (), 0)
+    gone, came = difference(old, new, shown)
     return Step(
         view.commit.version,
         view.commit.time_ms,
-        gone.plan(root, view.commit.version, schema),
-        came.plan(root, view.commit.version, schema),
+        gone,
+        came,
         view.previous is not None and view.state.iceberg_version >= 3,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Files that are visible, and who knows which of their rows are gone."""
+
+    files: Sequence[LiveFile]
+    positions: PositionsOf
+
+
+def difference(old: Seen, new: Seen, shown: Plan) -> tuple[Plan, Plan]:
+    """The rows that are only in the old files, and those only in the new ones, as `shown` says.
+
+    Vectors are looked at only where a file has another one than before.
+    """
+    was, now = {f.id: f for f in old.files}, {f.id: f for f in new.files}
+    same = {i for i in was.keys() & now.keys() if was[i].vector == now[i].vector}
+    left = [f for i, f in was.items() if i not in same]
+    right = [f for i, f in now.items() if i not in same]
+    before, after = old.positions(left), new.positions(right)
+    gone = _Side([f for f in left if f.id not in now], before)
+    came = _Side([f for f in right if f.id not in was], after)
+    for file_id in (was.keys() & now.keys()) - same:
+        gone.add_rows(was[file_id], after.get(file_id, _NONE) - before.get(file_id, _NONE))
+        came.add_rows(now[file_id], before.get(file_id, _NONE) - after.get(file_id, _NONE))
+    return gone.plan(shown), came.plan(shown)
 
 
 class _Side:
@@ -64,17 +85,9 @@ class _Side:
             self._files.append(live)
             self._deleted[live.id] = rows.others(live.file.record_count)
 
-    def plan(self, root: str, version: Version, schema: Schema) -> Plan:
-        return Plan(
-            root=root,
-            version=version,
-            schema=schema,
-            columns=tuple(f.name for f in schema.fields),
-            predicate=None,
-            files=tuple(sorted(self._files, key=lambda f: f.id)),
-            pruned=0,
-            deleted=self._deleted,
-        )
+    def plan(self, shown: Plan) -> Plan:
+        files = tuple(sorted(self._files, key=lambda f: f.id))
+        return replace(shown, files=files, deleted=self._deleted)
 
 
 def narrowed(plan: Plan, columns: tuple[str, ...], predicate: Predicate | None) -> Plan:
