@@ -33,6 +33,7 @@ from lakebed.sql.predicate import parse_known_part
 
 R = TypeVar("R")
 Clauses = tuple[Clause, ...]
+ToValues = Callable[[object], dict[str, str]]
 
 
 class Merge(Generic[R]):
@@ -41,12 +42,16 @@ class Merge(Generic[R]):
     Conditions and values are SQL; the table is called `t` and the source `s` unless told otherwise.
     """
 
-    def __init__(self, run: Callable[[Clauses, CommitOptions], R]) -> None:
+    def __init__(
+        self, run: Callable[[Clauses, CommitOptions], R], to_values: ToValues = to_values
+    ) -> None:
+        """`to_values` checks what columns become, and says it in the engine's SQL."""
         self._run = run
+        self._to_values = to_values
         self._clauses: list[Clause] = []
 
     def when_matched_update(self, set: Mapping[str, object], condition: str | None = None) -> Self:
-        return self._add(When.MATCHED, "update", condition, to_values(set))
+        return self._add(When.MATCHED, "update", condition, self._to_values(set))
 
     def when_matched_update_all(self, condition: str | None = None) -> Self:
         """Every column becomes the source's of the same name; both have the same columns."""
@@ -59,7 +64,7 @@ class Merge(Generic[R]):
         self, values: Mapping[str, object], condition: str | None = None
     ) -> Self:
         """Columns without a value get their default, or NULL."""
-        return self._add(When.NOT_MATCHED, "insert", condition, to_values(values))
+        return self._add(When.NOT_MATCHED, "insert", condition, self._to_values(values))
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> Self:
         return self._add(When.NOT_MATCHED, "insert", condition)
@@ -68,7 +73,7 @@ class Merge(Generic[R]):
         self, set: Mapping[str, object], condition: str | None = None
     ) -> Self:
         """For rows of the table that no row of the source matches: all of them are looked at."""
-        return self._add(When.BY_SOURCE, "update", condition, to_values(set))
+        return self._add(When.BY_SOURCE, "update", condition, self._to_values(set))
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Self:
         return self._add(When.BY_SOURCE, "delete", condition)

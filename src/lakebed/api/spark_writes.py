@@ -1,23 +1,38 @@
 """Writing tables from Spark: executors write the files, this process alone commits."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
+from lakebed.api.merge import Merge, to_aliases
 from lakebed.api.options import CommitOptions
 from lakebed.api.parts import Parts
+from lakebed.api.spark_changing import (
+    SparkChanger,
+    SparkSource,
+    Stage,
+    spark_condition,
+    spark_matching,
+    spark_values,
+)
 from lakebed.api.spark_rows import SparkRows
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction
 from lakebed.api.txtable import TransactionTable
 from lakebed.engines import spark_bench
+from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidInput
 from lakebed.model.history import Commit
 from lakebed.model.names import parse_table_ref
+from lakebed.rowops.clause import Clause
+from lakebed.rowops.condition import Condition
 from lakebed.security.policy import require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakebed.engines.spark.bench import Bench
+
+_UTC = ("UTC", "Etc/UTC", "Z", "+00:00")
 
 
 class SparkWrites:
@@ -51,16 +66,137 @@ class SparkWrites:
         frame: object,
         name: str,
         *,
+        where: str | None = None,
         partitions: bool = False,
         transaction: Transaction | None = None,
         **options: Unpack[CommitOptions],
     ) -> Commit | None:
-        """Replace every row, or with `partitions` those of the partitions the new rows fall in."""
+        """Replace every row, those that match `where`, or the partitions the new rows fall in."""
         rows = self._rows(frame)
+        if where is not None:
+            if partitions:
+                raise InvalidInput("give `where` or `partitions`, not both", hint="leave one out")
+            condition = self._condition(where)
+            return self._change(
+                "overwrite",
+                name,
+                lambda changer: changer.overwrite(rows.frame, condition),
+                transaction,
+                options,
+                (where,),
+            )
         if transaction is not None:
             self._staged(transaction, name, options).overwrite(rows, partitions=partitions)
             return None
         return self._table(name).overwrite(rows, partitions=partitions, **options)
+
+    def delete(
+        self,
+        name: str,
+        where: str,
+        *,
+        transaction: Transaction | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit | None:
+        """Delete the rows for which a condition in Spark's SQL is TRUE; NULL is not."""
+        condition = self._condition(where)
+        return self._change(
+            "delete", name, lambda c: c.delete(condition), transaction, options, (where,)
+        )
+
+    def update(
+        self,
+        name: str,
+        set: Mapping[str, object],
+        where: str | None = None,
+        *,
+        transaction: Transaction | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit | None:
+        """Give columns new values where the condition is TRUE, both in Spark's SQL."""
+        values = spark_values(set)
+        condition = None if where is None else self._condition(where)
+        request = (sorted(values.items()), where)
+        return self._change(
+            "update", name, lambda c: c.update(values, condition), transaction, options, request
+        )
+
+    def merge(
+        self,
+        name: str,
+        source: object,
+        on: str,
+        *,
+        target_alias: str = "t",
+        source_alias: str = "s",
+        transaction: Transaction | None = None,
+    ) -> Merge[Commit | None]:
+        """Merge a DataFrame by clauses, whose conditions and values are in Spark's SQL.
+
+        `merge("a.t", frame, "t.id = s.id").when_matched_update_all().execute()`. The source is
+        computed once.
+        """
+        aliases = to_aliases(target_alias, source_alias)
+        matching = spark_matching(on, aliases, is_utc=self._is_utc)
+        rows = SparkSource(self._bench, source)
+
+        def run(clauses: tuple[Clause, ...], options: CommitOptions) -> Commit | None:
+            return self._change(
+                "merge",
+                name,
+                lambda changer: changer.merge(rows.taken(changer), matching, clauses),
+                transaction,
+                options,
+                ("merge", on, aliases, *map(str, clauses)),
+            )
+
+        return Merge(run, spark_values)
+
+    def upsert(
+        self,
+        frame: object,
+        name: str,
+        *,
+        transaction: Transaction | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit | None:
+        """Update the rows whose primary key the DataFrame has, and insert the others."""
+        rows = SparkSource(self._bench, frame)
+        return self._change(
+            "merge",
+            name,
+            lambda changer: changer.upsert(rows.taken(changer)),
+            transaction,
+            options,
+            ("upsert",),
+        )
+
+    def _change(
+        self,
+        operation: str,
+        name: str,
+        stage: Stage,
+        transaction: Transaction | None,
+        options: CommitOptions,
+        request: tuple[object, ...],
+    ) -> Commit | None:
+        bench = self._bench
+
+        def staged(table: TransactionTable) -> RowCounts:
+            return stage(SparkChanger(bench, table.rows()))
+
+        if transaction is not None:
+            staged(self._staged(transaction, name, options))
+            return None
+        return self._table(name).change(operation, options, staged, request)
+
+    def _condition(self, where: object) -> Condition:
+        return spark_condition(where, is_utc=self._is_utc)
+
+    @property
+    def _is_utc(self) -> bool:
+        """Texts of times mean in Spark what the session's time zone makes of them."""
+        return self._session.conf.get("spark.sql.session.timeZone") in _UTC
 
     @property
     def _bench(self) -> "Bench":

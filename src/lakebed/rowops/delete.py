@@ -49,7 +49,7 @@ def delete(target: Target, condition: Condition, bench: Workbench) -> RowChange:
     """A file all of whose rows must match goes unread; one in which none can is not opened."""
     bound = condition.bound(target.schema)
     kept = target.kept(bound)
-    whole = {f.id: f for f in kept if condition.is_exact and _is_whole(target, bound, f)}
+    whole = {f.id: f for f in kept if condition.is_exact and is_whole(target, bound, f)}
     partly = [f for f in kept if f.id not in whole]
     found = Found(partly)
     for batch in _rows(target, condition, bound, partly, bench):
@@ -64,7 +64,8 @@ def delete(target: Target, condition: Condition, bench: Workbench) -> RowChange:
     )
 
 
-def _is_whole(target: Target, bound: Predicate | None, live: LiveFile) -> bool:
+def is_whole(target: Target, bound: Predicate | None, live: LiveFile) -> bool:
+    """Must every row of the file match?"""
     spec = target.specs.get(live.file.spec_id)
     return bound is None or must_match(bound, live.file, spec, target.schema)
 

@@ -1,11 +1,11 @@
 """Rows found by an engine, collected as positions per file."""
 
-from array import array
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.engines.arrow.metadata import numbers_of
 from lakebed.model.files import LiveFile
 from lakebed.model.ids import FileId
 from lakebed.model.vectors import Positions
@@ -22,7 +22,7 @@ class Found:
     def add(self, places: pa.Array, positions: pa.Array) -> None:
         for place in pc.unique(places).to_pylist():
             of_file = positions.filter(pc.equal(places, place))
-            found = Positions(_numbers(of_file))
+            found = Positions(numbers_of(of_file))
             file_id = self._files[place].id
             before = self._positions.get(file_id)
             self._positions[file_id] = found if before is None else before | found
@@ -30,12 +30,3 @@ class Found:
 
     def by_file(self) -> Mapping[FileId, Positions]:
         return self._positions
-
-
-def _numbers(positions: pa.Array) -> "array[int]":
-    """Without numpy and without a Python number per row."""
-    numbers: array[int] = array("Q")
-    plain = positions.cast(pa.int64())
-    start = plain.offset * 8
-    numbers.frombytes(plain.buffers()[1].slice(start, len(plain) * 8))
-    return numbers

@@ -1,7 +1,7 @@
 """Which files of a table can hold a row that a source's key values match."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from lakebed.rowops.target import Target
 from lakebed.rowops.workbench import Expression, Workbench
 
 _MOST_LISTED = 50  # values that a conflict is judged by one by one
-_MOST_VALUES = 100_000
+MOST_VALUES = 100_000
 _FLOATS = (Primitive("float"), Primitive("double"))
 
 
@@ -61,6 +61,9 @@ class KeyValues:
         return at < len(self.values) and self.values[at] <= known.high  # type: ignore[operator]  # of one column, so of one type
 
 
+ValuesOf = Callable[[Key, Scalar], tuple[list[Stored], bool] | None]
+
+
 def keys_of(on: Expression, schema: Schema, source: Source, aliases: Aliases) -> list[Key]:
     found = []
     for left, right in on.equal:
@@ -85,27 +88,27 @@ def _of_source(path: tuple[str, ...], source: Source, aliases: Aliases) -> str |
     return source.find(path[1])
 
 
-def key_values(
-    bench: Workbench, source: Source, keys: Sequence[Key], schema: Schema
-) -> list[KeyValues]:
+def key_values(keys: Sequence[Key], schema: Schema, values_of: ValuesOf) -> list[KeyValues]:
+    """`values_of` gives those of a key in the source; see KeyValues."""
     found = []
     for key in keys:
         kind = key.field.type
         if isinstance(kind, Primitive | DecimalType | FixedType) and kind not in _FLOATS:
-            values = _values(bench, source, key, kind)
+            values = values_of(key, kind)
             if values is not None:
                 path = tuple(f.name for f in schema.path_of(key.field.id))
                 found.append(KeyValues(Column(path, key.field.id, kind), *values))
     return found
 
 
-def _values(
+def source_values(
     bench: Workbench, source: Source, key: Key, kind: Scalar
 ) -> tuple[list[Stored], bool] | None:
+    """None: they do not compare as the table's do."""
     column = quoted(key.column)
     count = bench.row(f"SELECT count(DISTINCT {column}) AS many FROM {source.relation}")
     assert count is not None
-    are_all = count["many"] <= _MOST_VALUES
+    are_all = count["many"] <= MOST_VALUES
     if are_all:
         sql = f"SELECT DISTINCT {column} AS v FROM {source.relation} WHERE {column} IS NOT NULL"
     else:

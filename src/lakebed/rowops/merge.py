@@ -22,7 +22,7 @@ from lakebed.rowops.clause import Aliases, Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.delete import PLACE
 from lakebed.rowops.found import Found
-from lakebed.rowops.keys import Key, key_values, keys_of
+from lakebed.rowops.keys import Key, KeyValues, key_values, keys_of, source_values
 from lakebed.rowops.known import of_alias
 from lakebed.rowops.rows import ROW_ID, fitted, refuse_misfits
 from lakebed.rowops.settle import Tally, settle
@@ -80,7 +80,14 @@ def _files(
     bench: Workbench,
 ) -> tuple[list[LiveFile], Predicate]:
     """Files that can hold a match, by the key values of the source and by what ON says itself."""
-    values = key_values(bench, source, keys, target.schema)
+    values = key_values(keys, target.schema, partial(source_values, bench, source))
+    return files_to_match(target, values, on, aliases)
+
+
+def files_to_match(
+    target: Target, values: Sequence[KeyValues], on: Condition, aliases: Aliases
+) -> tuple[list[LiveFile], Predicate]:
+    """Files in which a row can match, and what is TRUE for every row that does."""
     said = of_alias(on, aliases.target).bound(target.schema)
     known = [v.predicate for v in values] + ([said] if said is not None else [])
     files = [f for f in target.live if all(v.may_be_in(target, f) for v in values)]

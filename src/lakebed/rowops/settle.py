@@ -85,13 +85,14 @@ def _all_rows(
     settlement: Settlement,
 ) -> Iterator[pa.RecordBatch]:
     yield from new_rows
-    _sort_out(target, going, settlement)
+    sort_out(target, going, settlement)
     for batch in _remaining(target, going, settlement.rewritten):
         settlement.copied_rows += batch.num_rows
         yield batch
 
 
-def _sort_out(target: Target, going: Mapping[FileId, Positions], settlement: Settlement) -> None:
+def sort_out(target: Target, going: Mapping[FileId, Positions], settlement: Settlement) -> None:
+    """Which files go, which are written anew, and which get a vector."""
     by_id = {f.id: f for f in target.live}
     for file_id, positions in going.items():
         live = by_id[file_id]

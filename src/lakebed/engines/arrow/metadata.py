@@ -3,6 +3,7 @@
 A file written by a rewrite may hold the lineage of its rows; else it follows from the position.
 """
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,3 +71,12 @@ def _derived(place: Place, name: str, rows: int) -> pa.Array:
         return pa.nulls(rows, pa.int64())
     first = live.first_row_id + place.first
     return pa.arange(first, first + rows)
+
+
+def numbers_of(positions: pa.Array) -> "array[int]":
+    """Without numpy and without a Python number per row."""
+    numbers: array[int] = array("Q")
+    plain = positions.cast(pa.int64())
+    start = plain.offset * 8
+    numbers.frombytes(plain.buffers()[1].slice(start, len(plain) * 8))
+    return numbers

@@ -1,21 +1,33 @@
 """Spark as operations use it: frames read from plans, and written as data files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.write import WriteOptions
+from lakebed.engines.spark.fit import fit, fitted
+from lakebed.engines.spark.joining import ROW_ID, SEQUENCE, Joining, Source, take_source
+from lakebed.engines.spark.keys import repeated_key, values_of
+from lakebed.engines.spark.positions import Hits, hits_in
+from lakebed.engines.spark.predicate import named
 from lakebed.engines.spark.read import read
-from lakebed.engines.spark.types import from_spark
+from lakebed.engines.spark.refusals import told
+from lakebed.engines.spark.types import from_spark, spark_type
+from lakebed.engines.spark.values import Assignments, condition
 from lakebed.engines.spark.write import write
 from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
+from lakebed.model.ids import FieldId
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
+from lakebed.model.types import Scalar, Stored
 from lakebed.storage.base import Storage
 
 
@@ -37,6 +49,88 @@ class Bench:
 
     def read(self, plan: Plan, metadata: tuple[str, ...] = ()) -> DataFrame:
         return read(self.session, plan, self.storage, metadata=metadata)
+
+    def telling(self, what: str) -> AbstractContextManager[None]:
+        """Errors of Spark in this block become ours."""
+        return told(what)
+
+    def where(self, frame: DataFrame, alias: str, text: str) -> DataFrame:
+        """The rows for which a condition of the user's is TRUE."""
+        rows = frame.alias(alias)
+        return rows.where(condition(rows, text, "the condition"))
+
+    def hits(self, frame: DataFrame) -> list[Hits]:
+        """Where the rows of a frame are that has `_file` and `_pos`."""
+        with told("looking for rows"):
+            return hits_in(frame, F.lit(1))
+
+    def updated(
+        self, frame: DataFrame, schema: Schema, texts: Mapping[FieldId, str], alias: str
+    ) -> DataFrame:
+        """The rows with new values, and what the frame has beside the table's columns; kept."""
+        rows = frame.alias(alias)
+        assigned, columns = Assignments(rows, texts, "SET"), []
+        for field in schema.fields:
+            before = partial(fit, named(field.name), spark_type(field.type), field)
+            columns.append(assigned.value(field, before).alias(field.name))
+        names = {field.name for field in schema.fields}
+        beside = [named(name) for name in frame.columns if name not in names]
+        with told("changing rows"):
+            return rows.select(*columns, *beside).localCheckpoint(eager=True)
+
+    def changed(self, kept: DataFrame, schema: Schema, *, lineage: bool) -> DataFrame:
+        """Changed rows as they are written: their ids stay, and the commit numbers them."""
+        columns = [named(field.name) for field in schema.fields]
+        if lineage:
+            columns += [named(ROW_ID), F.lit(None).cast("long").alias(SEQUENCE)]
+        return kept.select(*columns)
+
+    def copied(self, plan: Plan, lineage: tuple[str, ...]) -> DataFrame:
+        """Rows that only move; those that this commit brings have no number yet: it is 0."""
+        rows = self.read(plan, lineage)
+        if not lineage:
+            return rows
+        return rows.withColumn(SEQUENCE, F.nullif(named(SEQUENCE), F.lit(0).cast("long")))
+
+    def together(
+        self, frames: Sequence[DataFrame], schema: Schema, lineage: tuple[str, ...]
+    ) -> DataFrame:
+        return reduce(DataFrame.union, [fitted(f, schema, beside=lineage) for f in frames])
+
+    def source(self, frame: DataFrame, beside: Iterable[str]) -> Source:
+        """Rows to merge, computed once."""
+        with told("reading the source"):
+            return take_source(frame, beside)
+
+    def repeated(self, source: Source, key: Sequence[str]) -> dict[str, object] | None:
+        """The values of a key that several rows of the source have, if there is one."""
+        with told("looking for keys"):
+            return repeated_key(source, key)
+
+    def key_values(
+        self, source: Source, column: str, kind: Scalar, most: int
+    ) -> tuple[list[Stored], bool] | None:
+        """The values of a column, sorted; only the first and the last when there are too many.
+
+        None: they do not compare as the table's column does.
+        """
+        with told("looking for keys"):
+            return values_of(source, column, kind, most)
+
+    def joining(
+        self,
+        plan: Plan,
+        source: Source,
+        *,
+        aliases: tuple[str, str],
+        about: tuple[str, ...],
+    ) -> Joining:
+        rows = self.read(plan, about)
+        return Joining(rows, source, plan.schema, aliases=aliases, about=about)
+
+    def joined_hits(self, joining: Joining, found: DataFrame) -> list[Hits]:
+        with told("looking for rows"):
+            return hits_in(found.where(joining.act > 0), joining.act)
 
     def write(
         self,

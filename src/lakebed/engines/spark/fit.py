@@ -111,6 +111,8 @@ class _Place:
     def convert(self, column: Column, given: st.DataType, kind: Type) -> Column:
         if isinstance(given, st.NullType):
             return column.cast(_kept(kind))
+        if _is_same(given, kind):
+            return column
         match kind:
             case StructType():
                 return self._struct(column, given, kind)
@@ -129,10 +131,6 @@ class _Place:
 
     def _scalar(self, column: Column, given: st.DataType, kind: Type) -> Column:
         wanted = spark_type(kind)
-        if given == wanted or (
-            isinstance(given, st.StringType) and isinstance(wanted, st.StringType)
-        ):
-            return column
         to_float = isinstance(wanted, _FLOATS)
         from_float = isinstance(given, _FLOATS) and not isinstance(wanted, st.DecimalType)
         rounded = isinstance(given, st.DecimalType) and to_float and self.rounds
@@ -203,6 +201,31 @@ class _Place:
                 hint=f"cast the column to {kind} first",
                 column=self.path,
             )
+
+
+def _is_same(given: st.DataType, kind: Type) -> bool:
+    """Is nothing to be converted, renamed or checked?"""
+    match kind:
+        case StructType(fields):
+            return (
+                isinstance(given, st.StructType)
+                and given.names == [f.name for f in fields]
+                and all(_is_same(g.dataType, f.type) for g, f in zip(given, fields, strict=True))
+            )
+        case ListType(_, element):
+            return isinstance(given, st.ArrayType) and _is_same(given.elementType, element)
+        case MapType(_, key, _, value):
+            return (
+                isinstance(given, st.MapType)
+                and _is_same(given.keyType, key)
+                and _is_same(given.valueType, value)
+            )
+        case Primitive("string"):
+            return isinstance(given, st.StringType)
+        case Primitive("uuid") | FixedType():
+            return False
+        case _:
+            return bool(given == spark_type(kind))
 
 
 def _is_wider(given: st.DataType, wanted: st.DataType) -> bool:
