@@ -85,6 +85,11 @@ class TransactionTable:
         return self._staged.head.version
 
     @property
+    def location(self) -> str:
+        """The folder of its files."""
+        return self._staged.head.location
+
+    @property
     def schema(self) -> Schema:
         return self._staged.state.schema
 
@@ -329,12 +334,20 @@ class TransactionTable:
         """Has this transaction staged anything for the table?"""
         return bool(self._staged.operations)
 
+    def forget_empty(self) -> None:
+        """Writes of no rows are no change, where nothing else was staged."""
+        staged = self._staged
+        if not (staged.appended or staged.removed or staged.metadata or staged.deleted):
+            staged.operations.clear()
+            staged.reads.clear()
+
     def touch(self, operation: str) -> None:
         """A new version though nothing changes."""
         self._staged.operations.append(operation)
 
     def rows(self, prepare: Prepare | None = None, alias: str | None = None) -> RowChanger:
         """Changes of rows, staged at once."""
+        self._may("write")
         return RowChanger(
             self._parts, self.name, self._staged, self._visible, self._specs, prepare, alias
         )

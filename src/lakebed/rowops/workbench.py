@@ -83,6 +83,12 @@ class Workbench:
                 self._prepare(self._session)
         return self._session
 
+    def see(self, prepare: Prepare) -> None:
+        """Make other relations for expressions to look at, or make them anew."""
+        self._prepare = prepare
+        if self._session is not None:
+            prepare(self._session)
+
     def name(self, what: str) -> str:
         """A new name for a relation, quoted."""
         self._made += 1
@@ -156,20 +162,23 @@ class Workbench:
             if tree["error"]:
                 raise _unreadable(text, what, tree)
             node = _only(tree["statements"], text, what)
-        nodes = list(_nodes(node))
-        for part in nodes:
+        self._refuse_parts(node, text, what)
+        names = (part["column_names"] for part in _nodes(node) if part["class"] == "COLUMN_REF")
+        kind = _kind(node) if node.get("class") == "CONSTANT" else ""
+        found = tuple(tuple(n) for n in names)
+        equal = tuple(_equalities(node))
+        return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL", equal)
+
+    def _refuse_parts(self, node: Mapping[str, Any], text: str, what: str) -> None:
+        for part in _nodes(node):
+            _refuse_function(str(part.get("function_name") or ""), what)
+        for part in _nodes(node, subqueries=False):
             refused = _NOT_HERE.get(str(part.get("class")))
             if refused and not (refused == "a subquery" and self._prepare):
                 raise InvalidExpression(
                     f"{what} has {refused}, which cannot stand here: {text.strip()[:200]}",
                     hint="use the columns of the table, literals and functions of one row",
                 )
-            _refuse_function(str(part.get("function_name") or ""), what)
-        names = (part["column_names"] for part in nodes if part.get("class") == "COLUMN_REF")
-        kind = _kind(node) if node.get("class") == "CONSTANT" else ""
-        found = tuple(tuple(n) for n in names)
-        equal = tuple(_equalities(node))
-        return Expression(f"(\n{text}\n)", found, kind == "STRING", kind == "NULL", equal)
 
 
 def _refuse_function(name: str, what: str) -> None:
@@ -197,15 +206,17 @@ def _only(statements: Sequence[dict[str, Any]], text: str, what: str) -> dict[st
     return found
 
 
-def _nodes(value: object) -> Iterator[dict[str, Any]]:
+def _nodes(value: object, *, subqueries: bool = True) -> Iterator[dict[str, Any]]:
+    """Every part of an expression; those inside subqueries unless told otherwise."""
     if isinstance(value, dict):
         if "class" in value:
             yield value
-        for below in value.values():
-            yield from _nodes(below)
+        for key, below in value.items():
+            if subqueries or key != "subquery":
+                yield from _nodes(below, subqueries=subqueries)
     elif isinstance(value, list):
         for below in value:
-            yield from _nodes(below)
+            yield from _nodes(below, subqueries=subqueries)
 
 
 def _equalities(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:

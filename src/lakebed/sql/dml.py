@@ -1,10 +1,13 @@
 """INSERT, UPDATE, DELETE and TRUNCATE."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from lakebed.sql.defaults import misplaced_defaults
 from lakebed.sql.fragments import Fragments, Relation
 from lakebed.sql.query import Expression, Select
 from lakebed.sql.reader import Reader
+from lakebed.sql.source import Token
 from lakebed.sql.statements import (
     Assignment,
     Delete,
@@ -45,14 +48,30 @@ def read_insert(reader: Reader, with_start: int | None = None) -> Insert:
         reader.expect("WHERE")
         start, end = reader.skip_until("SELECT", "FROM", "VALUES", "WITH", "TABLE")
         overwrite, replace_where = True, fragments.expression(start, end)
-    source = _insert_source(reader, fragments, head, with_start)
+    has_defaults = any(token.upper == "DEFAULT" for token in reader.tokens[reader.at :])
+    source = _insert_source(
+        reader, fragments, head, with_start=with_start, has_defaults=has_defaults
+    )
     return Insert(
-        target, reader.span, source, columns, by_name, overwrite, partition, replace_where
+        target,
+        reader.span,
+        source,
+        columns,
+        by_name,
+        overwrite,
+        partition,
+        replace_where,
+        has_defaults,
     )
 
 
 def _insert_source(
-    reader: Reader, fragments: Fragments, head: int, with_start: int | None
+    reader: Reader,
+    fragments: Fragments,
+    head: int,
+    *,
+    with_start: int | None,
+    has_defaults: bool,
 ) -> Select:
     start = reader.start
     if reader.sees("DEFAULT", "VALUES"):
@@ -63,12 +82,12 @@ def _insert_source(
         words = (reader.peek(offset).upper, reader.peek(offset + 1).upper)
         if words in (("ON", "CONFLICT"), ("ON", "DUPLICATE")):
             raise reader.unsupported("ON CONFLICT is not supported", hint=_UPSERT)
-        if words[0] == "DEFAULT" and words[1] in (",", ")"):
-            raise reader.unsupported(
-                "DEFAULT inside VALUES is not supported",
-                hint="name the columns that have values and leave the others out",
-                offset=reader.peek(offset).start,
-            )
+    for token in misplaced_defaults(reader.tokens[reader.at :]) if has_defaults else ():
+        raise reader.unsupported(
+            "DEFAULT stands for a whole value of VALUES only",
+            hint="write VALUES (1, DEFAULT), or leave the column out",
+            offset=token.start,
+        )
     if reader.at_end:
         raise reader.error("expected VALUES or a query")
     if with_start is not None:
@@ -93,24 +112,54 @@ def _partition(reader: Reader, fragments: Fragments) -> tuple[PartitionValue, ..
     return found
 
 
-def read_update(reader: Reader) -> Update:
+def read_update(reader: Reader, fragments: Fragments | None = None) -> Update:
     reader.expect("UPDATE")
     target = read_target(reader)
-    fragments = Fragments(reader)
+    fragments = fragments or Fragments(reader)
     relation = see(fragments, target)
     reader.expect("SET")
     assignments = read_assignments(reader, fragments, "FROM", "WHERE", "RETURNING")
     source, aliases = None, tuple[str, ...]()
     if reader.take("FROM"):
         source, aliases = fragments.relations(*reader.skip_until("WHERE", "RETURNING"))
+    start = reader.at + 1
     where, target = _where(reader, fragments, target, relation)
-    return Update(target, reader.span, assignments, where, source, aliases)
+    alone = _source_parts(reader, fragments, start, aliases) if where and aliases else ()
+    return Update(target, reader.span, assignments, where, source, aliases, alone)
 
 
-def read_delete(reader: Reader) -> Delete:
+def _source_parts(
+    reader: Reader, fragments: Fragments, at: int, aliases: tuple[str, ...]
+) -> tuple[Expression, ...]:
+    """Of `a.x = b.x AND t.id = a.id AND …` those that name columns of these relations alone."""
+    known, found = {alias.casefold() for alias in aliases}, []
+    reader.at = at
+    while not reader.at_end:
+        first = reader.at
+        start, end = reader.skip_until("AND", "OR", "BETWEEN")
+        if reader.peek().upper in ("OR", "BETWEEN"):
+            return ()  # AND does not part conditions there
+        if _names_only(reader.tokens[first : reader.at], known):
+            found.append(fragments.expression(start, end))
+        reader.take("AND")
+    return tuple(found)
+
+
+def _names_only(tokens: Sequence[Token], aliases: set[str]) -> bool:
+    """`a.x = b.y`, and nothing else; other forms are for the engine."""
+    names = [t.name.casefold() for t in tokens if t.kind in ("word", "quoted")]
+    return (
+        [t.text for t in tokens if t.kind == "mark"] == [".", "=", "."]
+        and len(tokens) == 7
+        and names[0] in aliases
+        and names[2] in aliases
+    )
+
+
+def read_delete(reader: Reader, fragments: Fragments | None = None) -> Delete:
     reader.expect("DELETE", "FROM")
     target = read_target(reader)
-    fragments = Fragments(reader)
+    fragments = fragments or Fragments(reader)
     relation = see(fragments, target)
     source = None
     if reader.take("USING"):
@@ -169,22 +218,47 @@ def see(fragments: Fragments, target: Target) -> Relation:
 
 
 def read_assignments(reader: Reader, fragments: Fragments, *ends: str) -> tuple[Assignment, ...]:
-    def item() -> Assignment:
-        if reader.sees("("):
-            raise reader.unsupported(
-                "a list of columns cannot be set at once", hint="write SET a = …, b = …"
-            )
-        start = reader.start
-        path = reader.path("a column")
+    def path() -> tuple[str, ...]:
+        parts = reader.path("a column")
         names = {relation.alias.casefold() for relation in fragments.seen[:1]}
-        if len(path) > 1 and path[0].casefold() in names:
-            path = path[1:]
+        return parts[1:] if len(parts) > 1 and parts[0].casefold() in names else parts
+
+    def item() -> tuple[Assignment, ...]:
+        start = reader.start
+        if reader.sees("("):
+            paths = reader.listed(path)
+            reader.expect("=")
+            values = _row_values(reader, fragments, len(paths))
+            return tuple(map(Assignment, paths, values))
+        one = path()
         reader.expect("=")
         if reader.sees("DEFAULT") and reader.peek(1).upper in (",", "", *ends):
             reader.next()
-            return Assignment(path, None)
+            return (Assignment(one, None),)
         if reader.at_end:
             raise reader.error("expected a value", offset=start)
-        return Assignment(path, fragments.expression(*reader.skip_until(",", *ends)))
+        return (Assignment(one, fragments.expression(*reader.skip_until(",", *ends))),)
 
-    return tuple(reader.separated(item))
+    return tuple(each for listed in reader.separated(item) for each in listed)
+
+
+def _row_values(reader: Reader, fragments: Fragments, size: int) -> Sequence[Expression | None]:
+    """`(1, DEFAULT)`, `ROW(1, 2)` or `(SELECT a, b FROM …)`, for as many columns."""
+    reader.take("ROW")
+    start = reader.start
+    if reader.sees("(") and reader.peek(1).upper in ("SELECT", "WITH", "FROM", "VALUES"):
+        reader.next()
+        found = fragments.row(*reader.skip_until(), size)
+        reader.expect(")")
+        return found
+
+    def value() -> Expression | None:
+        if reader.sees("DEFAULT") and reader.peek(1).upper in (",", ")"):
+            reader.next()
+            return None
+        return fragments.expression(*reader.skip_until(","))
+
+    values = reader.listed(value)
+    if len(values) != size:
+        raise reader.error(f"{size} columns are set, but {len(values)} values given", offset=start)
+    return values

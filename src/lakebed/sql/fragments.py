@@ -1,6 +1,6 @@
 """Pieces of a statement as SQL for the engine: lake tables and parameters replaced, text kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -51,6 +51,7 @@ class Fragments:
         self._reader = reader
         self._made = 0
         self.seen: list[Relation] = []
+        self.common: dict[str, Select] = {}  # queries of WITH, by casefolded names
         for token in reader.tokens:
             if token.name.lower().startswith(PLACEHOLDER):
                 raise reader.source.error(
@@ -88,6 +89,20 @@ class Fragments:
         syntax = self._read(start, end, prefix="SELECT ")
         one_value(syntax)
         return self._expression(syntax, start, end, prefix="SELECT ")
+
+    def row(self, start: int, end: int, size: int) -> tuple[Expression, ...]:
+        """The columns of a subquery that gives one row, each as an expression."""
+        syntax = self._read(start, end)
+        tree = syntax.tree
+        listed = tree.selects if isinstance(tree, exp.Query) else []
+        if len(listed) != size or any(each.is_star for each in listed):
+            raise self._reader.source.error(
+                start, f"expected a query of {size} columns", hint="name each of its columns"
+            )
+        whole = self._expression(syntax, start, end, prefix="")
+        names = [f"c{number}" for number in range(size)]
+        inner = f"({whole.sql}\n) AS one_row({', '.join(names)})"
+        return tuple(replace(whole, sql=f"(SELECT {name} FROM {inner})") for name in names)
 
     def relations(self, start: int, end: int) -> tuple[Expression, tuple[str, ...]]:
         """What may stand behind FROM, with its aliases; expressions read later see them."""
@@ -169,6 +184,7 @@ class Fragments:
         name, metadata = _metadata(table.parts[-1])
         version, timestamp = self._time_travel(syntax, table.clause)
         end = table.end
+        known = len(table.parts) == 1 and metadata is None and version is None and timestamp is None
         return Reference(
             placeholder,
             TableName(table.parts[:-1], name),
@@ -181,6 +197,7 @@ class Fragments:
             arguments=tuple(self._value(syntax, a) for a in table.arguments or ()),
             columns=columns,
             where=where if metadata is None else (),
+            query=self.common.get(name.casefold()) if known and not table.branch else None,
         )
 
     def _time_travel(

@@ -13,12 +13,12 @@ from lakebed.sql.statements import Merge, MergeClause, Target
 _ENDS = ("WHEN", "RETURNING")
 
 
-def read_merge(reader: Reader) -> Merge:
+def read_merge(reader: Reader, fragments: Fragments | None = None) -> Merge:
     reader.expect("MERGE")
     evolves = reader.take("WITH", "SCHEMA", "EVOLUTION")
     reader.expect("INTO")
     target = read_target(reader)
-    fragments = Fragments(reader)
+    fragments = fragments or Fragments(reader)
     relation = see(fragments, target)
     reader.expect("USING")
     source, alias = _source(reader, fragments)

@@ -4,12 +4,14 @@ It runs nothing and looks nothing up. Whatever the text is, it gives statements 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from lakebed.model.errors import SqlError, SqlUnsupported
+from lakebed.model.quoting import quoted
 from lakebed.sql.alter import read_alter_table
 from lakebed.sql.copying import read_copy
 from lakebed.sql.dml import read_delete, read_insert, read_truncate, read_update
-from lakebed.sql.fragments import Fragments
+from lakebed.sql.fragments import Fragments, rows_of
 from lakebed.sql.lake import (
     NAMESPACES,
     read_call,
@@ -37,7 +39,6 @@ from lakebed.sql.statements import (
     DropNamespace,
     DropTable,
     DropView,
-    Insert,
     Rollback,
     Statement,
 )
@@ -115,8 +116,8 @@ def _query(reader: Reader) -> Select:
     return Fragments(reader).select(reader.start, reader.end)
 
 
-def _with(reader: Reader) -> Select | Insert:
-    """WITH in front of a query, or of an INSERT whose source uses it."""
+def _with(reader: Reader) -> Statement:
+    """WITH in front of a query, or of a statement that changes rows and uses it."""
     start = reader.start
     reader.next()
     while not reader.at_end:  # a verb stands behind the last CTE; before AS it is a name
@@ -127,11 +128,39 @@ def _with(reader: Reader) -> Select | Insert:
     if reader.sees("INSERT"):
         return read_insert(reader, with_start=start)
     if not reader.at_end:
-        raise reader.unsupported(
-            f"WITH in front of {reader.peek().upper} is not supported",
-            hint="write the query into USING (…) or FROM (…)",
-        )
+        return _changing(reader)
     return Fragments(reader).select(start, reader.end)
+
+
+def _changing(reader: Reader) -> Statement:
+    """WITH a AS (…), b AS (…) and then UPDATE, DELETE or MERGE."""
+    reader.at = 0
+    reader.expect("WITH")
+    if reader.sees("RECURSIVE"):
+        raise reader.unsupported(
+            "WITH RECURSIVE is not supported here", hint="write it into FROM (…) or USING (…)"
+        )
+    fragments = Fragments(reader)
+    reader.separated(lambda: _read_common(reader, fragments))
+    return _CHANGING[reader.peek().upper](reader, fragments)
+
+
+def _read_common(reader: Reader, fragments: Fragments) -> None:
+    """What follows may use it."""
+    start, name = reader.start, reader.name("a name")
+    if name.casefold() in fragments.common:
+        raise reader.error(f"WITH has {name} twice", offset=start)
+    columns = reader.listed(lambda: reader.name("a column")) if reader.sees("(") else []
+    reader.expect("AS")
+    reader.take("NOT")
+    reader.take("MATERIALIZED")
+    reader.expect("(")
+    select = fragments.select(*reader.skip_until())
+    reader.expect(")")
+    if columns:
+        listed = ", ".join(map(quoted, columns))
+        select = replace(select, sql=f"{rows_of(f'({select.sql})')} AS renamed ({listed})")
+    fragments.common[name.casefold()] = select
 
 
 def _create(reader: Reader) -> CreateTable | CreateView | CreateNamespace:
@@ -202,6 +231,11 @@ def _rollback(reader: Reader) -> Rollback:
     return Rollback(reader.span)
 
 
+_CHANGING: dict[str, Callable[[Reader, Fragments], Statement]] = {
+    "UPDATE": read_update,
+    "DELETE": read_delete,
+    "MERGE": read_merge,
+}
 _READERS: dict[str, Callable[[Reader], Statement]] = {
     **dict.fromkeys(("SELECT", "FROM", "VALUES", "TABLE", "(", "SUMMARIZE"), _query),
     **dict.fromkeys(("PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"), _query),

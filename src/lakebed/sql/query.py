@@ -51,7 +51,8 @@ class Reference:
     At most one of `version`, `timestamp` and `branch` is set. `version` is a number, the name of
     a ref, or a parameter that holds one of them. `arguments` are those of `orders$changes(2, 5)`.
     `columns` holds casefolded names of which some may be columns of the table: a column that is
-    not among them is not needed. None means that all are.
+    not among them is not needed. None means that all are. `query` is set for the name of a WITH
+    in front of the statement: its rows, and nothing of the lake by that name.
     """
 
     placeholder: str
@@ -65,6 +66,7 @@ class Reference:
     arguments: tuple["int | str | Parameter", ...] = ()
     columns: frozenset[str] | None = None
     where: tuple[Conjunct, ...] = ()
+    query: "Select | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from lakebed.sql.source import Token
 
-_WORDS = ("NULL", "TRUE", "FALSE")
+_WORDS = ("NULL", "TRUE", "FALSE", "DEFAULT")
 _TYPES = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ")
 
 

@@ -62,6 +62,7 @@ class Insert:
     overwrite: bool = False
     partition: tuple[PartitionValue, ...] = ()
     replace_where: Expression | None = None
+    has_defaults: bool = False  # DEFAULT stands among the values of the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`source` is the body of the FROM clause: relations that are joined by `where`."""
+    """`source` is the body of the FROM clause: relations that are joined by `where`.
+
+    `source_where` are the parts of `where` that look at those relations alone.
+    """
 
     target: Target
     span: Span
@@ -82,6 +86,7 @@ class Update:
     where: Expression | None = None
     source: Expression | None = None
     source_aliases: tuple[str, ...] = ()
+    source_where: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

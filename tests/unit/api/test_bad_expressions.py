@@ -1,5 +1,7 @@
 """Conditions and values are checked against the schema, whether a row is read for them or not."""
 
+from collections.abc import Callable
+
 import pytest
 
 import lakebed
@@ -96,7 +98,7 @@ def test_expressions_call_no_function_that_sql_refuses(empty: lakebed.Table, cal
     empty.append([{"n": 1, "word": "a", "x": 1}])
     rows = [{"n": 1, "word": "b", "x": 2}]
     merge = empty.merge(rows, "t.n = s.n")
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: empty.delete(f"word = {call}"),
         lambda: empty.update({"word": call}),
         lambda: empty.update({"n": 5}, f"word = {call}"),
@@ -104,7 +106,8 @@ def test_expressions_call_no_function_that_sql_refuses(empty: lakebed.Table, cal
         lambda: empty.merge(rows, f"t.word = {call}").when_matched_delete().execute(),
         lambda: merge.when_matched_update({"word": call}).execute(),
         lambda: merge.when_matched_delete(condition=f"t.word = {call}").execute(),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(lakebed.LakebedError) as refused:
             attempt()
         assert refused.value.code == "SQL_UNSUPPORTED"

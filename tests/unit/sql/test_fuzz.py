@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lakebed.model.errors import LakebedError, SqlError
 from lakebed.sql.parse import parse_script
+from tests.unit.sql.examples import STATEMENTS
 from tests.unit.sql.queries import QUERIES
-from tests.unit.sql.test_statements import STATEMENTS
 
 WORDS = sorted({word for text in (*STATEMENTS, *QUERIES) for word in text.split()})
 MARKS = [*"()[]{}<>,;.:?@$#'\"`*+-/\\=|&%^~!", "::", "=>", "--", "/*", "*/", "$$", "e'", "\n"]

@@ -19,6 +19,7 @@ from lakebed.model.types import (
     Type,
     is_scalar,
 )
+from lakebed.rowops.literal import literal
 from lakebed.sql.statements import Insert
 
 _FLOATS = (Primitive("float"), Primitive("double"))
@@ -55,11 +56,7 @@ def _names(
 ) -> list[str]:
     if statement.by_name:
         return list(given)
-    if statement.columns is not None:
-        wanted = [".".join(path) for path in statement.columns]
-    else:
-        known = {name.casefold() for name in fixed}
-        wanted = [f.name for f in schema.fields if f.name.casefold() not in known]
+    wanted = _wanted(schema, statement, fixed)
     if len(wanted) != len(given):
         raise SchemaMismatch(
             f"the query has {len(given)} columns, the table takes {len(wanted)}:"
@@ -67,6 +64,26 @@ def _names(
             hint="name the columns: INSERT INTO t (a, b) …, or use BY NAME",
         )
     return wanted
+
+
+def _wanted(schema: Schema, statement: Insert, fixed: Mapping[str, object]) -> list[str]:
+    """The columns that the rows of the source are for, in order."""
+    if statement.columns is not None:
+        return [".".join(path) for path in statement.columns]
+    known = {name.casefold() for name in fixed}
+    return [f.name for f in schema.fields if f.name.casefold() not in known]
+
+
+def default_texts(schema: Schema, statement: Insert, fixed: Mapping[str, object]) -> list[str]:
+    """What DEFAULT stands for in each column of VALUES, as SQL."""
+    names = _wanted(schema, statement, fixed)
+    return [default_text(known_field(schema, tuple(name.split(".")))) for name in names]
+
+
+def default_text(field: Field) -> str:
+    if field.write_default is None:
+        return "NULL"
+    return literal(pa.scalar(field.write_default, arrow_type(field.type)).as_py())
 
 
 def known_field(schema: Schema, path: tuple[str, ...]) -> Field:

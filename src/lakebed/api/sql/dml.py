@@ -5,18 +5,18 @@ from typing import TypedDict
 
 import pyarrow as pa
 
-from lakebed.api.merge import Clauses
-from lakebed.api.sql.assigning import fitted_rows, known_field
+from lakebed.api.merge import Clauses, MergeRows, to_aliases, to_on
+from lakebed.api.rowops import open_bench
+from lakebed.api.sql.assigning import default_text, default_texts, fitted_rows, known_field
 from lakebed.api.sql.constants import constant
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.relations import Relations, bind
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.select import rows_of
 from lakebed.api.txtable import TransactionTable
-from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.binding import bind as bind_predicate
 from lakebed.model.counts import RowCounts
-from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch, SqlUnsupported
+from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.expressions import columns
 from lakebed.model.history import Commit
 from lakebed.model.quoting import quoted
@@ -24,7 +24,8 @@ from lakebed.model.schema import Schema
 from lakebed.rowops.clause import Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.literal import literal
-from lakebed.rowops.workbench import Prepare
+from lakebed.rowops.workbench import Prepare, Workbench, unused
+from lakebed.sql.defaults import with_defaults
 from lakebed.sql.inline import inlined
 from lakebed.sql.predicate import parse_predicate
 from lakebed.sql.query import Expression, Reference, Select
@@ -54,7 +55,11 @@ def run_insert(context: Context, statement: Insert, values: Values) -> Result:
         if p.value is not None
     }
     room = _overwriting(statement, fixed, values)
-    rows, stack = rows_of(context, statement.source, values)
+    source = statement.source
+    if statement.has_defaults:
+        schema = _schema(context, statement.target)
+        source = with_defaults(source, default_texts(schema, statement, fixed))
+    rows, stack = rows_of(context, source, values)
     with stack, context.wording.of_statement(statement.span):
         if context.transaction is not None:
             table = context.staged(statement.target)
@@ -71,6 +76,12 @@ def run_insert(context: Context, statement: Insert, values: Values) -> Result:
         else:
             commit = stored.append(fitted, **options)
     return committed(commit)
+
+
+def _schema(context: Context, target: Target) -> Schema:
+    if context.transaction is not None:
+        return context.staged(target).schema
+    return context.table(target)[0].schema
 
 
 class _Room(TypedDict, total=False):
@@ -127,19 +138,30 @@ def run_update(context: Context, statement: Update, values: Values) -> Result:
 
 def _update_from(context: Context, statement: Update, source: Expression, values: Values) -> Result:
     """A MERGE with one clause: a row that several rows of the source match is an error."""
-    if len(statement.source_aliases) != 1:
-        raise SqlUnsupported(
-            "UPDATE … FROM takes one relation",
-            hint="join them in a subquery: FROM (SELECT …) AS s",
-        )
-    (alias,) = statement.source_aliases
-    select = Select(
-        f"SELECT {quoted(alias)}.* FROM {source.sql}", source.span, source.tables, source.parameters
-    )
+    alias, select = _joined(statement.source_aliases, source, statement.source_where)
     on = statement.where or Expression("TRUE", statement.span)
     clause = MergeClause("matched", "update", assignments=statement.assignments)
     merge = Merge(statement.target, statement.span, select, alias, on, (clause,))
     return run_merge(context, merge, values)
+
+
+def _joined(
+    aliases: Sequence[str], source: Expression, where: Sequence[Expression]
+) -> tuple[str, Select]:
+    """The relations of FROM as one; of several, each is a column that has theirs inside."""
+    if len(aliases) == 1:
+        (alias,) = aliases
+        listed = f"{quoted(alias)}.*"
+    else:
+        alias = unused("_lakebed_from", aliases)
+        listed = ", ".join(
+            f"struct_pack(*COLUMNS({name}.*)) AS {name}" for name in map(quoted, aliases)
+        )
+    filters = " AND ".join(f"({each.sql})" for each in where)
+    sql = f"SELECT {listed} FROM {source.sql}" + (f" WHERE {filters}" if filters else "")
+    parts = (source, *where)
+    parameters = tuple(dict.fromkeys(name for part in parts for name in part.parameters))
+    return alias, Select(sql, source.span, _tables(*parts), parameters)
 
 
 def run_truncate(context: Context, statement: Truncate, values: Values) -> Result:
@@ -147,22 +169,26 @@ def run_truncate(context: Context, statement: Truncate, values: Values) -> Resul
 
 
 def run_merge(context: Context, statement: Merge, values: Values) -> Result:
-    if _tables(statement.on, *_expressions(statement.clauses)):
-        raise SqlUnsupported(
-            "the conditions and values of MERGE cannot have subqueries",
-            hint="put them into the source: USING (SELECT …)",
-        )
-    names = {"target_alias": statement.target.alias, "source_alias": statement.source_alias}
+    tables = _tables(statement.on, *_expressions(statement.clauses))
+    aliases = to_aliases(statement.target.alias, statement.source_alias)
     on = _text(statement.on, values)
     rows, stack = rows_of(context, statement.source, values)
-    with stack, context.wording.of_statement(statement.span):
-        if context.transaction is not None:
-            table = context.staged(statement.target)
-            clauses = _clauses(statement.clauses, table.schema, values)
-            return told("merge", table.merge(rows, on, **names).having(clauses).execute())
-        stored, options = context.table(statement.target)
-        clauses = _clauses(statement.clauses, stored.schema, values)
-        return committed(stored.merge(rows, on, **names).having(clauses).execute(**options))
+    merging = list[tuple[Workbench, MergeRows]]()
+
+    def stage(table: TransactionTable) -> RowCounts:
+        """The source is read once, however often the merge is tried; subqueries look again."""
+        if not merging:
+            bench = stack.enter_context(open_bench(context.parts, roots=(table.location,)))
+            merging.append((bench, MergeRows(bench, rows)))
+        bench, merge_rows = merging[0]
+        if tables:
+            bench.see(_prepare(context, values, tables, table))
+        clauses = _clauses(statement.clauses, table.schema, values)
+        return merge_rows.merge(table.rows(), to_on(on), clauses, aliases)
+
+    request = (on, aliases, statement.clauses, tables, values)
+    with stack:
+        return _change(context, statement, "merge", stage, request, tables=tables)
 
 
 def _clauses(given: Sequence[MergeClause], schema: Schema, values: Values) -> Clauses:
@@ -200,10 +226,13 @@ def _clause_values(clause: MergeClause, schema: Schema, values: Values) -> Mappi
 
 def _assigned(given: Sequence[Assignment], schema: Schema, values: Values) -> dict[str, str]:
     _refuse_twice(schema, [assignment.path for assignment in given])
-    return {
-        ".".join(a.path): _default(schema, a) if a.value is None else _text(a.value, values)
-        for a in given
-    }
+    return {".".join(a.path): _assigned_text(schema, a, values) for a in given}
+
+
+def _assigned_text(schema: Schema, given: Assignment, values: Values) -> str:
+    if given.value is None:
+        return default_text(known_field(schema, given.path))
+    return _text(given.value, values)
 
 
 def _refuse_twice(schema: Schema, paths: Sequence[tuple[str, ...]]) -> None:
@@ -218,13 +247,6 @@ def _refuse_twice(schema: Schema, paths: Sequence[tuple[str, ...]]) -> None:
                 column=field.name,
             )
         seen.add(field.id)
-
-
-def _default(schema: Schema, assignment: Assignment) -> str:
-    field = schema.find(assignment.path)
-    if field is None or field.write_default is None:
-        return "NULL"
-    return literal(pa.scalar(field.write_default, arrow_type(field.type)).as_py())
 
 
 def _condition(text: str, target: Target, schema: Schema, values: Values) -> Condition:
@@ -248,7 +270,9 @@ def _expressions(clauses: Sequence[MergeClause]) -> list[Expression | None]:
 
 
 def _tables(*expressions: Expression | None) -> tuple[Reference, ...]:
-    return tuple(table for e in expressions if e is not None for table in e.tables)
+    """Each once: parts of a row that one subquery gives look at the same tables."""
+    listed = [table for e in expressions if e is not None for table in e.tables]
+    return tuple({table.placeholder: table for table in listed}.values())
 
 
 def _text(expression: Expression, values: Values) -> str:
@@ -265,7 +289,7 @@ def _prepare(
 
 def _change(
     context: Context,
-    statement: Delete | Update | Truncate,
+    statement: Delete | Update | Truncate | Merge,
     operation: str,
     stage: Callable[[TransactionTable], RowCounts],
     request: tuple[object, ...],

@@ -16,7 +16,9 @@ from lakebed.model.errors import InvalidInput, SqlError, SqlUnsupported, Version
 from lakebed.model.history import TableHead
 from lakebed.model.ids import Version
 from lakebed.model.names import TableName
+from lakebed.rowops.literal import literal
 from lakebed.security.policy import require
+from lakebed.sql.inline import inlined
 from lakebed.sql.parse import parse_script
 from lakebed.sql.places import unplaced
 from lakebed.sql.query import Expression, Parameter, Reference, Select
@@ -76,6 +78,13 @@ class Relations:
         found: list[Bound],
         tables: list[Reference],
     ) -> None:
+        if reference.query is not None:
+            query = replace(reference.query, sql=inlined(reference.query, self._values, literal))
+            sql, inner = nested(query, reference.placeholder, ())
+            for each in inner:
+                self._sort(each, namespace, found, tables)
+            found.append(Bound(reference, sql))
+            return
         context = replace(self._context, namespace=namespace)
         name = context.full(reference.name)
         view = self._context.parts.views.find(name) if str(name) not in self._own else None
@@ -235,8 +244,10 @@ def bind(engine: "Session", relations: Iterable[Bound]) -> None:
 
 def _bind_view(engine: "Session", view: Bound, sql: str) -> None:
     try:
-        engine.run(f'CREATE TEMP VIEW "{view.reference.placeholder}" AS\n{sql}')
+        engine.run(f'CREATE OR REPLACE TEMP VIEW "{view.reference.placeholder}" AS\n{sql}')
     except SqlError as error:
+        if view.reference.query is not None:
+            raise
         raise InvalidInput(
             f"view {view.name} cannot be read any more: {unplaced(error.message)}",
             hint="what it reads has changed: CREATE OR REPLACE VIEW makes it anew",

@@ -7,10 +7,12 @@ values JSON. Rows are counted from 1 after the header.
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +29,9 @@ from lakebed.model.errors import SchemaMismatch
 from lakebed.model.schema import Schema
 from lakebed.model.types import INTEGERS, DecimalType, Field, Primitive, Type, is_scalar
 
+if TYPE_CHECKING:
+    import _csv
+
 _BLOCK_BYTES = 4 * 2**20
 _TIMES = ("date", "timestamp", "timestamp_ntz", "timestamp_ns", "timestamptz_ns")
 _CAST = ("boolean", "float", "double", *_TIMES, *INTEGERS)
@@ -40,26 +45,63 @@ _WANTED = {
 }
 
 
-def read_csv(origin: Origin, schema: Schema | None) -> Batches:
+@dataclass(frozen=True, slots=True)
+class CsvForm:
+    """How a file is written; `columns` are the names of its fields, whatever its header says."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str | None = None  # None: a quote inside quotes is written twice
+    has_header: bool = True
+    nulls: tuple[str, ...] = ("",)
+    skip: int = 0  # lines before the header
+    columns: tuple[str, ...] | None = None
+
+    def rows(self, text: Iterable[str]) -> "_csv.Reader":
+        return csv.reader(
+            text,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            escapechar=self.escape,
+            doublequote=self.escape is None,
+        )
+
+
+PLAIN = CsvForm()
+
+
+def read_csv(origin: Origin, schema: Schema | None, form: CsvForm = PLAIN) -> Batches:
     stream = origin.open()
     head = stream.read(_BLOCK_BYTES)
-    names = _header(head, origin)
+    names = _header(head, origin, form)
     types = {} if schema is None else dict.fromkeys(names, pa.string())
-    reader = _Reader(pa.PythonFile(_Chained(head, stream), mode="r"), names, types, origin)
+    source = pa.PythonFile(_Chained(head, stream), mode="r")
+    reader = _Reader(source, names, types, origin, form)
     if schema is None:
         return Batches(_only_text(reader.schema, origin), reader)
     places = match_names(names, schema.fields, "")
-    return Batches(to_arrow(schema), _typed(reader, schema, places, origin))
+    return Batches(to_arrow(schema), _typed(reader, schema, places, origin, form))
 
 
-def _header(head: bytes, origin: Origin) -> list[str]:
+def _header(head: bytes, origin: Origin, form: CsvForm) -> list[str]:
+    """The names of the columns; the first line must have as many fields as there are names."""
     text = head.decode("utf-8-sig", "replace")
+    lines = io.StringIO(text, newline="")
+    for _ in range(form.skip):
+        lines.readline()
     try:
-        names = next(csv.reader(io.StringIO(text, newline="")), [])
+        names = next(form.rows(lines), [])
     except csv.Error as error:
         raise origin.error(f"its header cannot be read: {error}") from error
     if not names:
+        if form.columns is not None and not form.has_header:
+            return list(form.columns)
         raise origin.error("it is empty, not even a header line")
+    if form.columns is not None:
+        if len(names) != len(form.columns):
+            said = f"{len(names)} fields for {len(form.columns)} columns"
+            raise origin.error(f"{said}: {', '.join(form.columns)}")
+        names = list(form.columns)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise origin.error(f"column {twice[0]!r} is there twice")
@@ -77,23 +119,37 @@ class _Reader:
     """Arrow's own reader, except that a row of the wrong length is named by its place."""
 
     def __init__(
-        self, stream: pa.NativeFile, names: list[str], types: dict[str, pa.DataType], origin: Origin
+        self,
+        stream: pa.NativeFile,
+        names: list[str],
+        types: dict[str, pa.DataType],
+        origin: Origin,
+        form: CsvForm,
     ) -> None:
-        self._origin = origin
+        self._origin, self._form = origin, form
         self._refused: pcsv.InvalidRow | None = None
         with self._naming_rows():
             self._reader = pcsv.open_csv(
                 stream,
                 # Only one thread at a time knows which row it is at.
-                read_options=pcsv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+                read_options=pcsv.ReadOptions(
+                    use_threads=False,
+                    block_size=_BLOCK_BYTES,
+                    skip_rows=form.skip + (form.has_header and form.columns is not None),
+                    column_names=None if form.columns is None else names,
+                ),
                 parse_options=pcsv.ParseOptions(
+                    delimiter=form.delimiter,
+                    quote_char=form.quote,
+                    double_quote=form.escape is None,
+                    escape_char=form.escape or False,
                     newlines_in_values=True,
                     ignore_empty_lines=len(names) > 1,
                     invalid_row_handler=self._refuse,
                 ),
                 convert_options=pcsv.ConvertOptions(
                     column_types=types,
-                    null_values=[""],
+                    null_values=list(form.nulls),
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                 ),
@@ -121,13 +177,14 @@ class _Reader:
             row = self._refused
             if row is None:
                 raise
-            where = _place(self._origin, row.number - 2)
+            before = self._form.skip + self._form.has_header
+            where = _place(self._origin, row.number - 1 - before, self._form)
             count = f"{row.actual_columns} fields, the header has {row.expected_columns}"
             raise self._origin.error(f"{where}: {count}") from error
 
 
 def _typed(
-    reader: _Reader, schema: Schema, places: list[int | None], origin: Origin
+    reader: _Reader, schema: Schema, places: list[int | None], origin: Origin, form: CsvForm
 ) -> Iterator[pa.RecordBatch]:
     first_row = 0
     fields = [
@@ -139,7 +196,9 @@ def _typed(
             try:
                 arrays.append(_parsed(batch.column(place), field.type))
             except _Unparsed as error:
-                raise _mismatch(error, field, batch.column(place), first_row, origin) from None
+                row, value = first_row + error.index, batch.column(place)[error.index].as_py()
+                where = f"{origin.name}: {_place(origin, row, form)}"
+                raise _mismatch(error, field, short(value), row, where) from None
         yield pa.RecordBatch.from_arrays(arrays, names=[f.name for f, _ in fields])
         first_row += batch.num_rows
 
@@ -200,36 +259,37 @@ def _one_by_one(array: pa.Array, kind: Type) -> pa.Array:
     return pa.array(found, arrow_type(kind))
 
 
-def _mismatch(
-    error: _Unparsed, field: Field, array: pa.Array, first_row: int, origin: Origin
-) -> SchemaMismatch:
-    row, value = first_row + error.index, short(array[error.index].as_py())
+def _mismatch(error: _Unparsed, field: Field, value: str, row: int, where: str) -> SchemaMismatch:
     return SchemaMismatch(
-        f"{origin.name}: {_place(origin, row)}, column {field.name!r}: {value} is not {error}",
+        f"{where}, column {field.name!r}: {value} is not {error}",
         hint=f"correct the field, or give the column another type than {field.type}",
         column=field.name,
         row=row,
         value=value,
-        file=origin.name,
+        file=where.partition(": row ")[0],
     )
 
 
-def _place(origin: Origin, row: int) -> str:
+def _place(origin: Origin, row: int, form: CsvForm) -> str:
     """Row and, where the file can be read again, the line it begins on."""
-    line = _line_of(origin, row) if origin.can_reopen else None
+    line = _line_of(origin, row, form) if origin.can_reopen else None
     return f"row {row + 1}" if line is None else f"row {row + 1}, line {line}"
 
 
-def _line_of(origin: Origin, row: int) -> int | None:
+def _line_of(origin: Origin, row: int, form: CsvForm) -> int | None:
     with origin.open() as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
-        reader = csv.reader(text)
-        blank_counts = len(next(reader, [])) == 1
+        for _ in range(form.skip):
+            text.readline()
+        reader = form.rows(text)
+        blank_counts = len(form.columns or ()) == 1
+        if form.has_header:
+            blank_counts = len(next(reader, [])) == 1
         begin, seen = reader.line_num + 1, -1
         for record in reader:
             seen += bool(record) or blank_counts
             if seen == row:
-                return begin
+                return begin + form.skip
             begin = reader.line_num + 1
     return None
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from lakebed.engines.arrow.batches import Batches
 from lakebed.engines.arrow.conform import BATCH_ROWS
-from lakebed.engines.arrow.csv_in import read_csv
+from lakebed.engines.arrow.csv_in import PLAIN, CsvForm, read_csv
 from lakebed.engines.arrow.json_in import read_json, read_json_lines
 from lakebed.engines.arrow.origin import Origin
 from lakebed.model.errors import InvalidInput, UnreadableInput
@@ -42,6 +42,7 @@ def read_files(
     format: str | None = None,
     schema: Schema | None = None,
     stdin: BinaryIO | None = None,
+    csv: CsvForm = PLAIN,
 ) -> Batches:
     """All files in the order given, matches of a glob sorted by name; "-" is standard input.
 
@@ -54,12 +55,12 @@ def read_files(
         raise UnreadableInput("no files were given", hint="name at least one file, or - for stdin")
     # Checked for all before the first is read.
     formats = [_format(origin, format) for origin in origins]
-    first = _opened(origins[0], formats[0], schema)
+    first = _opened(origins[0], formats[0], schema, csv)
 
     def everything() -> Iterator[pa.RecordBatch]:
         yield from first
         for origin, kind in zip(origins[1:], formats[1:], strict=True):
-            yield from _opened(origin, kind, schema)
+            yield from _opened(origin, kind, schema, csv)
 
     return Batches(first.schema, everything())
 
@@ -129,9 +130,10 @@ def _format(origin: Origin, given: str | None) -> str:
     return _SUFFIXES[name.suffix.lower()]
 
 
-def _opened(origin: Origin, format: str, schema: Schema | None) -> Batches:
+def _opened(origin: Origin, format: str, schema: Schema | None, csv: CsvForm) -> Batches:
     with origin.failures():
-        found = _READERS[format](origin, schema)
+        is_csv = format == "csv"
+        found = read_csv(origin, schema, csv) if is_csv else _READERS[format](origin, schema)
     return Batches(found.schema, origin.guarded(found.__iter__))
 
 

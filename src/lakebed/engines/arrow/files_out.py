@@ -1,6 +1,7 @@
 """Rows out as a stream of bytes: CSV, JSON, JSONL, Parquet or Arrow IPC."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import orjson
@@ -15,9 +16,23 @@ _BATCH_ROWS = 1000
 Batches = Iterator[pa.RecordBatch]
 
 
-def write_stream(batches: Batches, schema: pa.Schema, sink: BinaryIO, form: str) -> None:
+@dataclass(frozen=True, slots=True)
+class OutForm:
+    """How CSV and Parquet are written, where that can be chosen."""
+
+    has_header: bool = True
+    delimiter: str = ","
+    compression: str = "zstd"
+
+
+PLAIN = OutForm()
+
+
+def write_stream(
+    batches: Batches, schema: pa.Schema, sink: BinaryIO, form: str, how: OutForm = PLAIN
+) -> None:
     try:
-        _WRITERS[form](batches, schema, sink)
+        _WRITERS[form](batches, schema, sink, how)
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(
             f"{form} cannot hold these rows: {error}",
@@ -40,7 +55,7 @@ def _small(batches: Batches) -> Batches:
             yield batch.slice(start, _BATCH_ROWS)
 
 
-def _write_json(batches: Batches, _: pa.Schema, sink: BinaryIO) -> None:
+def _write_json(batches: Batches, _: pa.Schema, sink: BinaryIO, _how: OutForm) -> None:
     before = b"[\n"
     for listed in records(batches):
         for record in listed:
@@ -50,16 +65,17 @@ def _write_json(batches: Batches, _: pa.Schema, sink: BinaryIO) -> None:
     sink.flush()
 
 
-def _write_jsonl(batches: Batches, _: pa.Schema, sink: BinaryIO) -> None:
+def _write_jsonl(batches: Batches, _: pa.Schema, sink: BinaryIO, _how: OutForm) -> None:
     for listed in records(batches):
         sink.write(b"".join(orjson.dumps(record) + b"\n" for record in listed))
         sink.flush()
 
 
-def _write_csv(batches: Batches, schema: pa.Schema, sink: BinaryIO) -> None:
+def _write_csv(batches: Batches, schema: pa.Schema, sink: BinaryIO, how: OutForm) -> None:
     """Null is an empty field, empty text is quoted; nested values are JSON."""
     flat = pa.schema([pa.field(f.name, _csv_type(f.type)) for f in schema])
-    with pa.csv.CSVWriter(_file(sink), flat) as writer:
+    written = pa.csv.WriteOptions(include_header=how.has_header, delimiter=how.delimiter)
+    with pa.csv.CSVWriter(_file(sink), flat, write_options=written) as writer:
         for batch in batches:
             columns = [_csv_column(column) for column in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
@@ -79,13 +95,13 @@ def _csv_column(column: pa.Array) -> pa.Array:
     return pa.array([None if v is None else orjson.dumps(v).decode() for v in values], pa.string())
 
 
-def _write_parquet(batches: Batches, schema: pa.Schema, sink: BinaryIO) -> None:
-    with pa.parquet.ParquetWriter(_file(sink), schema, compression="zstd") as writer:
+def _write_parquet(batches: Batches, schema: pa.Schema, sink: BinaryIO, how: OutForm) -> None:
+    with pa.parquet.ParquetWriter(_file(sink), schema, compression=how.compression) as writer:
         for batch in batches:
             writer.write_batch(batch)
 
 
-def _write_arrow(batches: Batches, schema: pa.Schema, sink: BinaryIO) -> None:
+def _write_arrow(batches: Batches, schema: pa.Schema, sink: BinaryIO, _how: OutForm) -> None:
     with pa.ipc.new_stream(_file(sink), schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -95,7 +111,7 @@ def _file(sink: BinaryIO) -> pa.PythonFile:
     return pa.PythonFile(sink, mode="w")
 
 
-_WRITERS: dict[str, Callable[[Batches, pa.Schema, BinaryIO], None]] = {
+_WRITERS: dict[str, Callable[[Batches, pa.Schema, BinaryIO, OutForm], None]] = {
     "csv": _write_csv,
     "json": _write_json,
     "jsonl": _write_jsonl,

@@ -108,9 +108,9 @@ def test_pattern_reads_every_allowed_file(lake: Lake, folder: Path) -> None:
         ("COPY (SELECT id // (id - 3) FROM s.t) TO 'x.csv'", "DIVISION_BY_ZERO"),
         ("COPY (SELECT 1 AS a, 2 AS a) TO 'x.json'", "INVALID_INPUT"),
         ("COPY (SELECT INTERVAL 1 DAY AS i) TO 'x.parquet'", "UNSUPPORTED_FEATURE"),
-        ("COPY s.t TO 'x.csv' (HEADER true)", "SQL_UNSUPPORTED"),
+        ("COPY s.t TO 'x.csv' (HEADER sometimes)", "SQL_UNSUPPORTED"),
         ("COPY s.t TO 'y.csv.gz'", "SQL_UNSUPPORTED"),
-        ("COPY s.t (id) FROM 'x.csv'", "SQL_UNSUPPORTED"),
+        ("COPY s.t (nope) FROM 'x.csv'", "SQL_UNKNOWN_COLUMN"),
     ],
 )
 def test_failed_copy_leaves_nothing_behind(lake: Lake, folder: Path, text: str, code: str) -> None:

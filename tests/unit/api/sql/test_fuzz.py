@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import lakebed
 from lakebed import Lake, LakebedError
+from tests.unit.sql.examples import STATEMENTS
 from tests.unit.sql.queries import QUERIES
-from tests.unit.sql.test_statements import STATEMENTS
 
 SETUP = (
     "CREATE SCHEMA sales",
