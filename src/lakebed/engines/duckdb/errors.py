@@ -56,6 +56,11 @@ _PATTERNS: tuple[tuple[str, type[LakebedError], str], ...] = (
         "cast the operands to types that fit",
     ),
     (r"Division by zero", DivisionByZero, "divide by nullif(x, 0) to get NULL"),
+    (
+        r"cannot take (square root|logarithm)|undefined|out of range for numeric function",
+        ValueOutOfRange,
+        "leave such values out, or say with CASE what they give",
+    ),
     (r"Values were not provided|Parameter argument", SqlParameters, "give a value for each"),
     (r"No magic bytes|too small to be a Parquet|[Cc]orrupt", DataCorrupt, "run `lakebed check`"),
     (r"No files found that match|Cannot open file .*No such file", ObjectMissing, _MISSING),
