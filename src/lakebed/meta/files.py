@@ -1,8 +1,9 @@
 """SQL for data files and the intervals in which they are visible."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import orjson
 
@@ -11,15 +12,16 @@ from lakebed.meta.lines import get_line, line_at
 from lakebed.meta.store import Tx
 from lakebed.meta.vectors import get_vectors
 from lakebed.model.files import (
+    ColumnStats,
     DataFile,
     LiveFile,
+    column_from_plain,
     from_plain,
-    stats_from_plain,
     stats_to_plain,
     to_plain,
 )
 from lakebed.model.history import LineRecord
-from lakebed.model.ids import MAIN_LINE, FileId, Line, SnapshotId, SpecId, TableId, Version
+from lakebed.model.ids import MAIN_LINE, FieldId, FileId, Line, SnapshotId, SpecId, TableId, Version
 from lakebed.model.types import Type
 from lakebed.model.vectors import DeletionVector
 
@@ -49,6 +51,45 @@ class Typing:
 
     leaves: Mapping[int, Type]
     specs: Mapping[int, Sequence[Type]]
+
+
+class _Stats(Mapping[FieldId, ColumnStats]):
+    """Statistics as the rows hold them: most are never asked for, and reading them takes long.
+
+    `types` has every leaf id the table ever had; other ids are skipped.
+    """
+
+    __slots__ = ("_columns", "_json", "_types")
+
+    def __init__(self, json: bytes, types: Mapping[int, Type]) -> None:
+        self._json = json
+        self._types = types
+        self._columns: dict[FieldId, ColumnStats | list[Any]] | None = None
+
+    def _known(self) -> dict[FieldId, ColumnStats | list[Any]]:
+        if self._columns is None:
+            listed = orjson.loads(bytes(self._json))
+            self._columns = {FieldId(each[0]): each for each in listed if each[0] in self._types}
+        return self._columns
+
+    def __getitem__(self, field_id: FieldId) -> ColumnStats:
+        known = self._known()
+        found = known[field_id]
+        if isinstance(found, list):
+            found = known[field_id] = column_from_plain(found, self._types[field_id])
+        return found
+
+    def keys(self) -> KeysView[FieldId]:
+        return self._known().keys()
+
+    def __iter__(self) -> Iterator[FieldId]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def insert_files(tx: Tx, table_id: TableId, files: Sequence[LiveFile]) -> None:
@@ -351,7 +392,7 @@ def _from_row(row: Row, typing: Typing, vector: DeletionVector | None) -> LiveFi
         record_count=row[3],
         spec_id=SpecId(row[4]),
         partition=tuple(from_plain(kind, plain) for kind, plain in partition),
-        stats=stats_from_plain(orjson.loads(bytes(row[8])), typing.leaves),
+        stats=_Stats(row[8], typing.leaves),
         sort_order_id=row[5],
         split_offsets=tuple(orjson.loads(row[6])),
     )

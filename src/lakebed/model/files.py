@@ -100,19 +100,7 @@ def stats_to_plain(stats: Mapping[FieldId, ColumnStats]) -> list[list[Any]]:
     ]
 
 
-def stats_from_plain(
-    plain: list[list[Any]], types: Mapping[int, Type]
-) -> dict[FieldId, ColumnStats]:
-    """`types` gives the type of every leaf id the table ever had; unknown ids are skipped."""
-    return {
-        FieldId(field_id): ColumnStats(
-            values,
-            nulls,
-            nans,
-            size,
-            from_plain(types[field_id], low),
-            from_plain(types[field_id], up),
-        )
-        for field_id, values, nulls, nans, size, low, up in plain
-        if field_id in types
-    }
+def column_from_plain(plain: list[Any], kind: Type) -> ColumnStats:
+    """What `stats_to_plain` made of one column."""
+    _, values, nulls, nans, size, low, up = plain
+    return ColumnStats(values, nulls, nans, size, from_plain(kind, low), from_plain(kind, up))

@@ -26,6 +26,7 @@ class Instance:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.folders: frozenset[str] | None = None  # None: not locked yet
+        self.typed = set[object]()  # relations whose files were seen to have the table's types
         self._spill = _spill_folder(limits) / f"lakebed-{uuid4().hex}"
         self._first = duckdb.connect(config=_config(limits, self._spill))
         self._first.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -72,6 +73,7 @@ def _config(limits: Limits, spill: Path) -> dict[str, str | bool | int | float |
         "autoload_known_extensions": False,
         "allow_community_extensions": False,
         "python_enable_replacements": False,
+        "ieee_floating_point_ops": False,  # a division by zero is an error, for floats too
         "enable_external_file_cache": False,  # it would keep the rows of idle instances in memory
     }
     if limits.threads is not None:

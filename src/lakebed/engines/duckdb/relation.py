@@ -14,6 +14,7 @@ from lakebed.engines.duckdb.types import literal, type_text
 from lakebed.engines.duckdb.vectors import Gone, Keep, most_files, stride_of
 from lakebed.model.expressions import columns as compared
 from lakebed.model.files import LiveFile
+from lakebed.model.ids import FieldId
 from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.schema import Schema
 from lakebed.model.types import (
@@ -27,6 +28,7 @@ from lakebed.model.types import (
 
 # What the reader itself says of a row; a column of that name in a file would hide it.
 _VIRTUAL = frozenset({"filename", "file_index", "file_row_number"})
+_MOST_LISTED = 100  # paths in the text of a view, which is read again for every query
 NO_COLUMNS = 'CAST(NULL AS BOOLEAN) AS "_"'  # SQL has no relation without columns
 
 
@@ -36,6 +38,7 @@ class Relation:
 
     selects: list[str]
     rest: list[int]  # numbers of files that we have to read
+    firsts: tuple[tuple[str, ...], ...] = ()  # on which types depend: columns, then a first file
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,13 @@ class Writer:
         *,
         locate: Callable[[LiveFile], str | None],
         keep: Keep,
+        keep_paths: Callable[[list[str]], str],
         stored: Callable[[LiveFile], bool] = lambda _: True,
         vectors: bool = True,
     ) -> None:
         """`locate` gives the path of a file that DuckDB may read; `vectors`: with deleted rows.
+
+        `keep_paths` keeps a long list for the session, and gives the SQL that reads it.
 
         `stored` says whether a file may hold the lineage of its rows.
         """
@@ -69,6 +75,7 @@ class Writer:
         self._metadata = metadata
         self._locate = locate
         self._keep = keep
+        self._keep_paths = keep_paths
         self._stored = stored
         self._vectors = vectors
         used = () if plan.predicate is None else compared(plan.predicate)
@@ -77,6 +84,8 @@ class Writer:
         self._ids = frozenset(field.id for field in plan.schema.walk())
         self._lineage = any(name in STORED for name in metadata)
         self._hides = any(f.physical.casefold() in _VIRTUAL for f in plan.schema.fields)
+        self._widened = any(f.widened for f in self._fields)
+        self._lacks: dict[frozenset[FieldId], frozenset[str] | None] = {}
         self._nested = {f.name: _leaf_ids(f) for f in self._fields if not is_scalar(f.type)}
 
     def write(self, *, mapped: bool = False) -> Relation:
@@ -90,27 +99,26 @@ class Writer:
                 rest.append(index)
             else:
                 groups.setdefault(shape, []).append((index, path))
-        selects = [
-            self._select(shape, files)
+        scans = [
+            (shape, files)
             for shape, members in groups.items()
             for files in _parts(members, most_files(shape.stride) if shape.stride else None)
         ]
-        return Relation(selects, rest)
+        firsts = tuple(
+            (*self._inners(shape).values(), self._source(shape, files[:1]))
+            for shape, files in scans
+        )
+        return Relation([self._select(shape, files) for shape, files in scans], rest, firsts)
 
     def _shape(self, live: LiveFile, mapped: bool) -> _Shape | None:
         """None: the file has to be read by us."""
-        held = live.file.stats.keys()
         deleted = live.id in self._plan.deleted
-        if not held or (deleted and not self._vectors):
+        held = frozenset(live.file.stats.keys())
+        if held not in self._lacks:  # files of a table are much alike
+            self._lacks[held] = self._lacking(held)
+        missing = self._lacks[held]
+        if missing is None or (deleted and not self._vectors):
             return None
-        only_known = held <= self._ids
-        missing = set()
-        for field in self._fields:
-            presence = self._presence(field, live, only_known)
-            if presence is None or (not presence and field.required and not _has_default(field)):
-                return None
-            if not presence:
-                missing.add(field.name)
         looks = deleted or bool(self._metadata)
         # Only a scan that is told its columns gives NULL for one that a file does not hold; but
         # then a join's values leave no row out while it reads.
@@ -118,27 +126,36 @@ class Writer:
         mapped = (
             mapped
             or stored
-            or any(f.widened for f in self._fields)
+            or self._widened
             # A column that was dropped may have had the name of a virtual one.
-            or (looks and (self._hides or not only_known))
+            or (looks and (self._hides or not held <= self._ids))
         )
-        return _Shape(frozenset(missing), mapped, stride_of(live) if deleted else 0, stored)
+        return _Shape(missing, mapped, stride_of(live) if deleted else 0, stored)
 
-    def _presence(self, field: Field, live: LiveFile, only_known: bool) -> bool | None:
+    def _lacking(self, held: frozenset[FieldId]) -> frozenset[str] | None:
+        """The columns that a file with these ids does not hold; None: we have to read it."""
+        if not held:
+            return None
+        missing = set()
+        for field in self._fields:
+            presence = self._presence(field, held)
+            if presence is None or (not presence and field.required and not _has_default(field)):
+                return None
+            if not presence:
+                missing.add(field.name)
+        return frozenset(missing)
+
+    def _presence(self, field: Field, held: frozenset[FieldId]) -> bool | None:
         """Does the file hold the column as the table has it? None: in another form."""
-        held = live.file.stats.keys()
         if is_scalar(field.type):
             return field.id in held
         leaves = self._nested[field.name]
-        if leaves is None or not only_known:
+        if leaves is None or not held <= self._ids:
             return None
         return True if leaves <= held else (None if leaves & held else False)
 
     def _select(self, shape: _Shape, files: Sequence[tuple[int, str]]) -> str:
-        inner = {
-            field.name: self._inner(field, number, shape)
-            for number, field in enumerate(self._fields)
-        }
+        inner = self._inners(shape)
         listed = [f"{inner[name]} AS {quoted(name)}" for name in self._plan.columns]
         lives = [self._plan.files[index] for index, _ in files]
         indexes = [index for index, _ in files]
@@ -153,10 +170,20 @@ class Writer:
         if self._plan.predicate is not None:
             conditions.append(to_sql(self._plan.predicate, inner))
         where = f" WHERE ({') AND ('.join(conditions)})" if conditions else ""
-        paths = ", ".join(text_literal(path) for _, path in files)
-        options = f", schema = {self._map(shape)}" if shape.mapped else ""
-        source = f"read_parquet([{paths}], hive_partitioning = false{options})"
+        source = self._source(shape, files)
         return f"SELECT {', '.join(listed) or NO_COLUMNS} FROM {source}{where}"
+
+    def _source(self, shape: _Shape, files: Sequence[tuple[int, str]]) -> str:
+        paths = [path for _, path in files]
+        listed = f"[{', '.join(map(text_literal, paths))}]"
+        if len(paths) > _MOST_LISTED:
+            listed = self._keep_paths(paths)
+        options = f", schema = {self._map(shape)}" if shape.mapped else ""
+        return f"read_parquet({listed}, hive_partitioning = false{options})"
+
+    def _inners(self, shape: _Shape) -> dict[str, str]:
+        """What stands for each column in the scan."""
+        return {field.name: self._inner(field, n, shape) for n, field in enumerate(self._fields)}
 
     def _inner(self, field: Field, number: int, shape: _Shape) -> str:
         if field.name not in shape.missing:
@@ -246,7 +273,7 @@ def _has_default(field: Field) -> bool:
     return field.initial_default is not None
 
 
-def _leaf_ids(field: Field) -> frozenset[int] | None:
+def _leaf_ids(field: Field) -> frozenset[FieldId] | None:
     """The ids of a nested column's leaves; None if its files may differ from the table inside."""
     below = [f for f in walk((field,)) if f is not field]
     if field.widened or any(f.name != f.physical or f.widened for f in below):

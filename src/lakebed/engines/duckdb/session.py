@@ -44,6 +44,7 @@ Parameters = Sequence[object] | Mapping[str, object]
 _BATCH_ROWS = 122_880  # sixty vectors of DuckDB
 _SMALL_ROWS = 8192  # to join batches below this costs less than to hand on each
 _MOST_FOOTERS = 1000
+_MOST_TYPED = 1000
 _GLOB = frozenset("*?[")  # DuckDB would look for other files
 _BITS = "CAST(CAST(? AS BLOB) AS BIT)"
 _ANALYZE = re.compile(r"\s*EXPLAIN\s*\(?\s*ANALYZE\b", re.IGNORECASE)
@@ -222,17 +223,29 @@ class Session:
             metadata,
             locate=self._located(plan),
             keep=self._keep,
+            keep_paths=self._keep_paths,
             stored=self._storing(plan),
             vectors=vectors,
         )
-        self._create_view(name, plan, metadata, writer.write())
-        kinds = [kind for _, kind in columns_of(plan, metadata)]
-        names = {kind: str(self._connection.sqltype(kind)) for kind in set(kinds)}
-        wanted = [names[kind] for kind in kinds]
-        found = self._connection.sql(f"SELECT * FROM {quoted(name)}").types
-        if wanted and [str(kind) for kind in found] != wanted:
+        relation = writer.write()
+        self._create_view(name, plan, metadata, relation)
+        if not self._has_types(name, columns_of(plan, metadata), relation):
             # The first file holds other types than the table; then each file is told ours.
             self._create_view(name, plan, metadata, writer.write(mapped=True))
+
+    def _has_types(self, name: str, columns: Sequence[tuple[str, str]], relation: Relation) -> bool:
+        """To ask for types takes as long as to make the view, and files do not change."""
+        known = (relation.firsts, tuple(columns))
+        if not columns or not relation.firsts or known in self._instance.typed:
+            return True
+        found = self._connection.sql(f"SELECT * FROM {quoted(name)}").types
+        names = {kind: str(self._connection.sqltype(kind)) for kind in {k for _, k in columns}}
+        if [str(kind) for kind in found] != [names[kind] for _, kind in columns]:
+            return False
+        if len(self._instance.typed) >= _MOST_TYPED:
+            self._instance.typed.clear()
+        self._instance.typed.add(known)
+        return True
 
     def _located(self, plan: Plan) -> Callable[[LiveFile], str | None]:
         folder = self._roots.get(plan.root)
@@ -278,6 +291,11 @@ class Session:
         name = f"lakebed_{uuid4().hex}"
         self._connection.execute(f"SET VARIABLE {name} = {_BITS}", [bits])
         self._bits[name] = bits
+        return f"getvariable('{name}')"
+
+    def _keep_paths(self, paths: list[str]) -> str:
+        name = f"lakebed_{uuid4().hex}"
+        self._connection.execute(f"SET VARIABLE {name} = ?", [paths])
         return f"getvariable('{name}')"
 
     def _check_query(self, sql: str) -> str:

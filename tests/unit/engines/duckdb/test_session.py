@@ -121,6 +121,22 @@ def test_small_files_do_not_come_as_small_batches(tmp_path: Path) -> None:
     assert sorted(v for b in batches for v in b.column(0).to_pylist()) == list(range(20))
 
 
+def test_long_lists_of_files_are_read_like_short_ones(tmp_path: Path) -> None:
+    table = local(tmp_path, "a int")
+    for n in range(102):
+        table.add([{"a": n}, {"a": -n}])
+
+    with Session(table.storage, LIMITS) as session:
+        session.bind_plan("t", table.plan(deleted={0: [0], 7: [1]}), metadata=("_file", "_pos"))
+        rows = session.batches("SELECT * FROM t ORDER BY _file, _pos").read_all()
+        shown = session.batches("EXPLAIN ANALYZE SELECT a FROM t").read_all()
+
+    wanted = [(s * n, n, p) for n in range(102) for p, s in enumerate((1, -1))]
+    wanted = [row for row in wanted if row[1:] not in ((0, 0), (7, 1))]
+    assert [tuple(row.values()) for row in rows.to_pylist()] == wanted
+    assert shown.num_rows == 1
+
+
 def test_rows_can_be_bound_as_table_reader_and_batches(session: Session) -> None:
     table = pa.table({"a": [1, 2, 3]})
 
