@@ -3,19 +3,23 @@
 import multiprocessing
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import lakebed
+from lakebed.core.outbox import Outbox, Published
 from lakebed.formats.delta.publish import DeltaPublisher
 from lakebed.formats.iceberg import publish as iceberg_publish
 from lakebed.formats.iceberg import run as iceberg_run
 from lakebed.formats.iceberg.names import Names
 from lakebed.model.errors import LakebedError, StorageFull
+from lakebed.model.history import OutboxRow
 from lakebed.storage.claim import MARKER
 from lakebed.storage.local import LocalStorage
 from tests.faults.conftest import Place
@@ -39,7 +43,7 @@ def disk_full(part: str) -> Iterator[list[str]]:
     attempts: list[str] = []
     real = LocalStorage.put_if_absent
 
-    def put(self: LocalStorage, path: str, data: bytes, **more: int) -> bool:
+    def put(self: LocalStorage, path: str, data: bytes, **more: Any) -> bool:
         if part in path and not path.endswith(MARKER):
             attempts.append(path)
             raise StorageFull("no room", hint="free some space")
@@ -66,6 +70,22 @@ def test_a_failed_publication_is_told_and_the_other_format_goes_on(
     assert [c.published for c in table.history()] == [False, True, True]
     assert lake.check().findings == []
     assert_healthy(lake, {"a.t": [0, 1]})
+
+
+def test_both_formats_of_a_version_are_recorded_in_one_transaction(
+    lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished: list[list[str]] = []
+    finish = Outbox.finish
+
+    def counted(self: Outbox, done: Sequence[tuple[OutboxRow, Published]]) -> None:
+        finished.append([row.format for row, _ in done])
+        finish(self, done)
+
+    monkeypatch.setattr(Outbox, "finish", counted)
+
+    assert lake.table("a.t").append(rows(1)).published
+    assert finished == [["delta", "iceberg"]]
 
 
 def test_back_off_is_kept_until_forced(lake: lakebed.Lake) -> None:
@@ -356,8 +376,8 @@ def test_who_publishes_a_version_second_records_nothing(lake: lakebed.Lake) -> N
     ledger = outbox.ledger(row.table_id)
     first, second = (publisher.publish(ledger, ledger.view(row.version), "commit") for _ in "ab")
 
-    outbox.finish(row, first.publications)
-    outbox.finish(row, second.publications, follow_up=["checkpoint"])
+    outbox.finish([(row, first)])
+    outbox.finish([(row, replace(second, follow_up=("checkpoint",)))])
 
     assert first == second
     assert [r.format for r in outbox.all_pending()[0]] == ["iceberg"]

@@ -21,12 +21,16 @@ class _Nothing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RowCommit:
-    """`head` gives the table as it is now; `stage` finds the rows and writes what is new."""
+    """`stage` finds the rows and writes what is new.
+
+    `first` is the table as the call found it, `head` gives it as it is now.
+    """
 
     parts: Parts
     operation: str
     options: Options
     digest: str
+    first: TableHead
     head: Callable[[], TableHead]
     stage: Stage
 
@@ -37,7 +41,8 @@ class RowCommit:
             transaction = Transaction(self.parts, self.options, self.digest)
             try:
                 held = 0 < attempt == retries
-                outcome = self._held(transaction) if held else self._freely(transaction)
+                base = self.head() if attempt else self.first
+                outcome = self._held(transaction) if held else self._freely(transaction, base)
             except _Nothing:
                 transaction.answer_nothing()
                 return unchanged(self.head(), self.operation, self.options)
@@ -47,15 +52,17 @@ class RowCommit:
             conflict = outcome
         raise conflict_error(conflict)
 
-    def _freely(self, transaction: Transaction) -> Outcome:
-        self._prepare(transaction)
+    def _freely(self, transaction: Transaction, base: TableHead) -> Outcome:
+        self._prepare(transaction, base)
         return transaction.attempt()
 
     def _held(self, transaction: Transaction) -> Outcome:
-        return transaction.attempt_held(self.head().id, lambda: self._prepare(transaction))
+        return transaction.attempt_held(
+            self.first.id, lambda: self._prepare(transaction, self.head())
+        )
 
-    def _prepare(self, transaction: Transaction) -> None:
-        table = transaction.pin(self.head())
+    def _prepare(self, transaction: Transaction, base: TableHead) -> None:
+        table = transaction.pin(base)
         try:
             self.stage(table)
         except BaseException:

@@ -16,7 +16,7 @@ def restore(parts: Parts, staged: Staged, point: Point) -> None:
     commit = _find(parts, staged, point)
     if commit.version == staged.head.version:
         return
-    then, live = parts.planner.look(staged.head, commit.version)
+    then, live, _ = parts.planner.look(staged.head, commit.version)
     moves = staged.head.line == MAIN_LINE
     if moves and not files_fit(staged.state.schema, then.schema):
         _refuse_branches(parts, staged)
@@ -53,5 +53,5 @@ def _find(parts: Parts, staged: Staged, point: Point) -> CommitRecord:
 
 def forward(parts: Parts, staged: Staged, line: Line) -> None:
     """Main becomes what the line is; whether it may is decided when it is committed."""
-    _, live = parts.planner.look(staged.head, staged.head.version)
-    staged.move(FastForward(line), "fast-forward", staged.state, live)
+    now = parts.planner.look(staged.head, staged.head.version)
+    staged.move(FastForward(line), "fast-forward", staged.state, now.live)

@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from lakebed.model.errors import InvalidSetting
@@ -24,6 +25,7 @@ class Resolved:
     source: str
 
 
+@cache
 def variable_of(name: str) -> str:
     return "LAKEBED_" + name.upper().replace(".", "_").replace("-", "_")
 

@@ -20,6 +20,7 @@ from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import MAIN_LINE, FileId, SnapshotId, VectorId
+from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.vectors import DeletionVector, Positions
 from lakebed.rowops.change import RowChange
 
@@ -36,6 +37,7 @@ class Staged:
     state: TableState
     create: CreateTable | None = None
     live: list[LiveFile] | None = None
+    specs: dict[int, PartitionSpec] | None = None  # those the base has, once looked at
     operations: list[str] = field(default_factory=list)
     appends: list[AppendFiles] = field(default_factory=list)
     forgotten: list[DataFile] = field(default_factory=list)  # appended here, then replaced here

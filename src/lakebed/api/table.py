@@ -407,13 +407,13 @@ class Table(HasRefs):
         predicate: Predicate | None,
     ) -> Plan:
         commit = point.commit(self._parts, head)
-        state, live = self._parts.planner.look(head, commit.version)
+        state, live, specs = self._parts.planner.look(head, commit.version)
         return make_plan(
             head,
             commit.version,
             state.schema,
             live=live,
-            specs=self._parts.planner.specs(head),
+            specs=specs,
             columns=columns,
             predicate=predicate,
             positions=self._parts.planner.positions,
@@ -488,7 +488,7 @@ class Table(HasRefs):
         if earlier is not None:
             return replace(earlier, operation=operation) if not earlier.changed else earlier
         now = partial(self._head, "write", options.branch)
-        return RowCommit(self._parts, operation, options, digest, now, stage).run()
+        return RowCommit(self._parts, operation, options, digest, head, now, stage).run()
 
     def _digest(
         self, operation: str, head: TableHead, options: Options, request: tuple[object, ...]

@@ -314,7 +314,9 @@ class TransactionTable:
     def _visible(self) -> list[LiveFile]:
         staged = self._staged
         if staged.live is None:
-            _, staged.live = self._parts.planner.look(staged.head, staged.head.version)
+            _, staged.live, staged.specs = self._parts.planner.look(
+                staged.head, staged.head.version
+            )
         return staged.visible()
 
     def _merged_rows(
@@ -361,7 +363,9 @@ class TransactionTable:
         new = {int(c.spec.id): c.spec for c in staged.metadata if isinstance(c, SetSpec)}
         if staged.create is not None:
             return {staged.create.spec.id: staged.create.spec, **new}
-        return {**self._parts.planner.specs(staged.head), **new}
+        if staged.specs is None:
+            staged.specs = self._parts.planner.specs(staged.head)
+        return {**staged.specs, **new}
 
     def _in_partitions(self, overwrite: Overwrite) -> tuple[list[LiveFile], Predicate]:
         state = self._staged.state

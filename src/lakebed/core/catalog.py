@@ -142,6 +142,9 @@ class Catalog:
             return tables.list_tables(tx, ".".join(levels) if levels is not None else None)
 
     def state(self, head: TableHead, state_id: StateId) -> TableState:
+        known = tables.known_state(self._store, head.id, state_id)
+        if known is not None:
+            return known
         with self._store.read() as tx:
             return tables.get_state(tx, head.id, state_id)
 

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from lakebed.core.apply import apply
@@ -43,6 +44,7 @@ from lakebed.model.changes import (
 )
 from lakebed.model.errors import (
     CommitUnknown,
+    DatabaseError,
     DatabaseLocked,
     LakebedError,
     RefNotFound,
@@ -171,22 +173,30 @@ class Committer:
         ids |= {r.table_id for m in batch for r in m.proposal.requirements}
         tables.lock_tables(tx, sorted(ids))
         crash_point("commit_after_lock")
+        alone = _writes_last(batch)
         for member in batch:
             member.outcome = member.error = None
             try:
-                with tx.savepoint():
+                with nullcontext() if alone else tx.savepoint():
                     member.outcome = place(tx, member.proposal)
             except _Refused as refusal:
                 member.outcome = refusal.conflict
             except TableHeld as held:
                 member.error = held
             except LakebedError as error:
-                if isinstance(error, DatabaseLocked):
+                if isinstance(error, DatabaseError if alone else DatabaseLocked):
                     raise
                 member.error = error
                 answer = answer_of(error)
                 if answer is not None:
                     keep_answer(tx, member.proposal, answer)
+
+
+def _writes_last(batch: Sequence[_Member]) -> bool:
+    """Is everything checked before the first row is written? Then nothing is undone in part."""
+    if len(batch) > 1 or len(batch[0].proposal.tables) > 1:
+        return False
+    return all(table.table_id is not None for table in batch[0].proposal.tables)
 
 
 def _interrupted() -> CommitUnknown:

@@ -1,7 +1,7 @@
 """What the rows say about one table, for publishers and checks. Each call is one view."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from lakebed.core.lines import find_commit
@@ -52,8 +52,13 @@ class VersionView:
 
 def typing_of(tx: Tx, table_id: TableId) -> files.Typing:
     """How to read a table's file rows back: types of all leaves it ever had, newest first."""
+    return typing_and_specs(tx, table_id)[0]
+
+
+def typing_and_specs(tx: Tx, table_id: TableId) -> tuple[files.Typing, list[PartitionSpec]]:
+    """The same, and the specs, oldest first."""
     schemas, specs = tables.list_schemas(tx, table_id), tables.list_specs(tx, table_id)
-    return _kept_typing(tx, table_id, schemas, specs)
+    return _kept_typing(tx, table_id, schemas, specs), specs
 
 
 def _kept_typing(
@@ -78,25 +83,29 @@ class Ledger:
         self.table_id = table_id
         self._view: VersionView | None = None
         self._shapes: tuple[list[Schema], list[PartitionSpec]] | None = None
-        self._tx: Tx | None = None
+        self._tx: Tx | None = None  # that of one view, while there is one
+        self._same: AbstractContextManager[Tx] | None = None  # which gives it again and again
+        self._typing: files.Typing | None = None  # while there is one view
 
     @contextmanager
     def one_view(self) -> Iterator[None]:
         """Everything that is asked meanwhile is one view, and one transaction."""
         with self._store.read() as tx:
-            self._tx = tx
+            self._tx, self._same = tx, nullcontext(tx)
             try:
                 yield
             finally:
-                self._tx = None
+                self._tx = self._same = self._typing = None
 
-    @contextmanager
-    def _read(self) -> Iterator[Tx]:
-        if self._tx is not None:
-            yield self._tx
-            return
-        with self._store.read() as tx:
-            yield tx
+    def _typing_of(self, tx: Tx) -> files.Typing:
+        if tx is not self._tx:
+            return typing_of(tx, self.table_id)
+        if self._typing is None:
+            self._typing = typing_of(tx, self.table_id)
+        return self._typing
+
+    def _read(self) -> AbstractContextManager[Tx]:
+        return self._same or self._store.read()
 
     def head(self) -> TableHead | None:
         with self._read() as tx:
@@ -118,6 +127,8 @@ class Ledger:
             specs = tables.list_specs(tx, self.table_id)
             self._shapes = schemas, specs
             typing = _kept_typing(tx, self.table_id, schemas, specs)
+            if self._tx is not None:
+                self._typing = typing
             before = find_commit(tx, self.table_id, Version(version - 1), line)
             return VersionView(
                 head,
@@ -181,7 +192,7 @@ class Ledger:
 
     def files_at(self, version: Version, line: Line = MAIN_LINE) -> list[LiveFile]:
         with self._read() as tx:
-            typing = typing_of(tx, self.table_id)
+            typing = self._typing_of(tx)
             return files.files_at(tx, self.table_id, version, typing, line)
 
     def files_in_run(
@@ -189,12 +200,12 @@ class Ledger:
     ) -> list[LiveFile]:
         """Visible at a version, with ids from `first` to `last`: what a manifest holds."""
         with self._read() as tx:
-            typing, place = typing_of(tx, self.table_id), (self.table_id, version)
+            typing, place = self._typing_of(tx), (self.table_id, version)
             return files.files_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:
         with self._read() as tx:
-            typing = typing_of(tx, self.table_id)
+            typing = self._typing_of(tx)
             return files.files_removed_between(tx, self.table_id, typing, after=after, up_to=up_to)
 
     def bitmaps(self, ids: Sequence[VectorId]) -> dict[VectorId, bytes]:
@@ -207,7 +218,7 @@ class Ledger:
     ) -> list[LiveFile]:
         """Visible at a version, with vectors of these ids: what a delete manifest holds."""
         with self._read() as tx:
-            typing, place = typing_of(tx, self.table_id), (self.table_id, version)
+            typing, place = self._typing_of(tx), (self.table_id, version)
             return files.vectors_in_run(tx, *place, typing, first=first, last=last, line=line)
 
     def vector_files(self, format_: str, numbers: Sequence[int]) -> dict[int, PublicationRecord]:

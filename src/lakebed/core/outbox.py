@@ -2,16 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger
 from lakebed.meta import commits, outbox, publications, tables
-from lakebed.meta.store import Store
+from lakebed.meta.store import Store, Tx
 from lakebed.model.history import ManifestRecord, OutboxRow, PublicationRecord
 from lakebed.model.ids import Line, SnapshotId, TableId, Version
 
 Place = tuple[TableId, Line, Version]
 _LOCKS = 64  # tables share locks, so that lock files do not pile up with tables
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was written, to be recorded in one SQL transaction."""
+
+    publications: tuple[PublicationRecord, ...]
+    manifests_added: tuple[ManifestRecord, ...] = ()
+    manifests_retired: tuple[int, ...] = ()
+    manifest_lists: Mapping[SnapshotId, str] = field(default_factory=dict)
+    follow_up: tuple[str, ...] = ()  # kinds of outbox rows to add for the same version
 
 
 class Outbox:
@@ -22,9 +34,10 @@ class Outbox:
         return Ledger(self._store, table_id)
 
     def pending(self, table_id: TableId) -> tuple[list[OutboxRow], int]:
-        """A table's rows in the order of their versions, and the database's time."""
+        """A table's rows in the order of their versions; the database's time if one has failed."""
         with self._store.read() as tx:
-            return outbox.pending(tx, table_id), tx.now_ms()
+            rows = outbox.pending(tx, table_id)
+            return rows, tx.now_ms() if any(r.error_code for r in rows) else 0
 
     def all_pending(self) -> tuple[list[OutboxRow], int]:
         with self._store.read() as tx:
@@ -49,36 +62,16 @@ class Outbox:
     def checkpointing(self, table_id: TableId) -> AbstractContextManager[None]:
         return self._store.exclusive(f"checkpoint-{table_id % _LOCKS}")
 
-    def finish(
-        self,
-        row: OutboxRow,
-        written: Sequence[PublicationRecord],
-        *,
-        manifests: tuple[Sequence[ManifestRecord], Sequence[int]] = ((), ()),
-        manifest_lists: Mapping[SnapshotId, str] | None = None,
-        follow_up: Sequence[str] = (),
-    ) -> None:
-        """Record what was written and take the row away; nothing when somebody else did.
+    def finish(self, done: Sequence[tuple[OutboxRow, Published]]) -> None:
+        """Record what was written and take the rows away; nothing of one that somebody else took.
 
-        Not durable: after a power cut the row is back, and publishing again gives the same bytes.
+        Not durable: after a power cut the rows are back, and publishing again gives the same bytes.
         """
         with self._store.write(durable=False) as tx:
-            if not outbox.take(tx, row.id):
-                return
-            now = tx.now_ms()
-            for record in written:
-                publications.insert_publication(tx, row.table_id, record, now)
-            added, retired = manifests
-            if added:
-                number = next(r.number for r in written if r.kind == "metadata")
-                publications.insert_manifests(tx, row.table_id, added, number, row.line)
-            if retired:
-                number = next(r.number for r in written if r.kind == "metadata")
-                publications.retire_manifests(tx, row.table_id, retired, number)
-            for snapshot_id, path in (manifest_lists or {}).items():
-                commits.record_manifest_list(tx, row.table_id, snapshot_id, path)
-            entries = [(row.format, kind) for kind in follow_up]
-            outbox.insert_outbox(tx, row.table_id, row.version, entries, now)
+            now_ms = tx.now_ms()
+            for row, written in done:
+                if outbox.take(tx, row.id):
+                    _record(tx, row, written, now_ms)
         crash_point("publish_after_mark")
 
     def fail(self, row: OutboxRow, *, code: str, message: str, wait_ms: int) -> None:
@@ -91,3 +84,18 @@ class Outbox:
         """Remove every row of a table whose files are purged."""
         with self._store.write() as tx:
             tables.delete_table(tx, table_id)
+
+
+def _record(tx: Tx, row: OutboxRow, written: Published, now_ms: int) -> None:
+    for record in written.publications:
+        publications.insert_publication(tx, row.table_id, record, now_ms)
+    added, retired = written.manifests_added, written.manifests_retired
+    if added or retired:
+        number = next(r.number for r in written.publications if r.kind == "metadata")
+        publications.insert_manifests(tx, row.table_id, added, number, row.line)
+        publications.retire_manifests(tx, row.table_id, retired, number)
+    for snapshot_id, path in written.manifest_lists.items():
+        commits.record_manifest_list(tx, row.table_id, snapshot_id, path)
+    if written.follow_up:
+        entries = [(row.format, kind) for kind in written.follow_up]
+        outbox.insert_outbox(tx, row.table_id, row.version, entries, now_ms)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from lakebed.core.ledger import typing_of
+from lakebed.core.ledger import typing_and_specs
 from lakebed.core.lines import find_commit
 from lakebed.core.plan import Plan
 from lakebed.core.prune import might_match
@@ -23,20 +24,28 @@ from lakebed.model.vectors import Positions
 _MOST_PARTITIONS = 100
 
 
+class Look(NamedTuple):
+    """A version's state, every file visible at it, and every spec the table ever had."""
+
+    state: TableState
+    live: list[LiveFile]
+    specs: dict[int, PartitionSpec]
+
+
 class Planner:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def look(self, head: TableHead, version: Version) -> tuple[TableState, list[LiveFile]]:
-        """A version's state and every file visible at it."""
+    def look(self, head: TableHead, version: Version) -> Look:
         with self._store.read() as tx:
             state = _state_at(tx, head, version)
-            typing = typing_of(tx, head.id)
+            typing, specs = typing_and_specs(tx, head.id)
+            by_id = {int(s.id): s for s in specs}
             if version == head.version and head.line == MAIN_LINE:
                 current = tables.get_table(tx, head.id)
                 if current is not None and current.version == version:
-                    return state, files.live_files(tx, head.id, typing)
-            return state, files.files_at(tx, head.id, version, typing, head.line)
+                    return Look(state, files.live_files(tx, head.id, typing), by_id)
+            return Look(state, files.files_at(tx, head.id, version, typing, head.line), by_id)
 
     def state(self, head: TableHead, version: Version) -> TableState:
         with self._store.read() as tx:

@@ -1,25 +1,12 @@
 """The seam between the outbox and a format: a publisher writes the files of one version."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from lakebed.core.ledger import Ledger, VersionView
-from lakebed.model.history import ManifestRecord, PublicationRecord
-from lakebed.model.ids import SnapshotId
+from lakebed.core.outbox import Published
+from lakebed.model.history import PublicationRecord
 from lakebed.storage.base import Storage
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What was written, to be recorded in one SQL transaction."""
-
-    publications: tuple[PublicationRecord, ...]
-    manifests_added: tuple[ManifestRecord, ...] = ()
-    manifests_retired: tuple[int, ...] = ()
-    manifest_lists: Mapping[SnapshotId, str] = field(default_factory=dict)
-    follow_up: tuple[str, ...] = ()  # kinds of outbox rows to add for the same version
 
 
 class Publisher(Protocol):
@@ -54,13 +41,15 @@ def record(
     )
 
 
-def put_once(storage: Storage, root: str, path: str, data: bytes, *, time_ms: int) -> bytes | None:
+def put_once(
+    storage: Storage, root: str, path: str, data: bytes, *, time_ms: int, lasting: bool = True
+) -> bytes | None:
     """Put a file that only we may write; the other content when something else stands there.
 
     None when it was written now or stood there already with the same bytes.
     """
     whole = f"{root}/{path}"
-    if storage.put_if_absent(whole, data, modified_ms=time_ms):
+    if storage.put_if_absent(whole, data, modified_ms=time_ms, lasting=lasting):
         return None
     found = storage.get(whole)
     return None if found == data else found

@@ -2,13 +2,14 @@
 
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger
-from lakebed.core.outbox import Outbox
+from lakebed.core.outbox import Outbox, Published
 from lakebed.formats.base import Publisher
 from lakebed.model.errors import DatabaseError, ForeignCommit, LakebedError, PublishError
 from lakebed.model.history import OutboxRow
@@ -64,17 +65,20 @@ class Drainer:
     def _drain(self, ledger: Ledger, rows: list[OutboxRow], now_ms: int, *, force: bool) -> Drained:
         stopped: dict[str, LakebedError] = {}
         done, left, due = 0, 0, False
-        for row in rows:
-            error = stopped.get(row.format) or (None if force else _waiting(row, now_ms))
-            if error is None:
-                error, follows = self._attempt(row, ledger)
-                due = due or follows
-            if error is not None:
-                stopped[row.format] = error
-                left += 1
-                continue
-            done += 1
-            if row.kind == PURGE:
+        for together in _by_version(rows):
+            free = []
+            for row in together:
+                error = stopped.get(row.format) or (None if force else _waiting(row, now_ms))
+                if error is None:
+                    free.append(row)
+                else:
+                    stopped[row.format] = error
+            written, failed = self._attempt(free, ledger) if free else ([], {})
+            stopped |= failed
+            done += len(written)
+            left += len(together) - len(written)
+            due = due or any(each.follow_up for each in written)
+            if written and together[0].kind == PURGE:
                 break
         return Drained(done, left, next(iter(stopped.values()), None), due)
 
@@ -83,46 +87,46 @@ class Drainer:
         with self._outbox.checkpointing(table_id):
             rows, now_ms = self._outbox.pending(table_id)
             due = [r for r in rows if r.kind == CHECKPOINT]
-            for row in due[:-1]:
-                self._outbox.finish(row, ())
+            if due[:-1]:
+                self._outbox.finish([(row, Published(())) for row in due[:-1]])
             self._drain(self._outbox.ledger(table_id), due[-1:], now_ms, force=force)
 
-    def _attempt(self, row: OutboxRow, ledger: Ledger) -> tuple[LakebedError | None, bool]:
-        """What went wrong, if anything, and whether a checkpoint is due now."""
-        try:
-            return None, self._publish(row, ledger)
-        except DatabaseError:
-            raise
-        except LakebedError as error:
-            failure = error
-        except Exception as error:  # the commit stands: whatever this is, no write may fail by it
-            _log.exception("publishing %s version %s", row.format, row.version)
-            failure = PublishError(
-                f"{type(error).__name__}: {error}", hint="this is a defect; please report it"
-            )
+    def _attempt(
+        self, rows: Sequence[OutboxRow], ledger: Ledger
+    ) -> tuple[list[Published], dict[str, LakebedError]]:
+        """What was written of some rows of one version, and what stopped the other formats."""
+        done: list[tuple[OutboxRow, Published]] = []
+        failed: list[tuple[OutboxRow, LakebedError]] = []
+        # What takes long to write must not hold a transaction.
+        with ledger.one_view() if rows[0].kind == COMMIT else nullcontext():
+            for row in rows:
+                try:
+                    done.append((row, self._publish(row, ledger)))
+                except DatabaseError:
+                    raise
+                except LakebedError as error:
+                    failed.append((row, error))
+                except Exception as error:  # the commit stands: by nothing may the write fail
+                    _log.exception("publishing %s version %s", row.format, row.version)
+                    failed.append((row, _defect(error)))
+        if done and rows[0].kind != PURGE:
+            crash_point("publish_before_mark")
+            self._outbox.finish(done)
+        for row, failure in failed:
+            self._record_failure(row, failure)
+        return [written for _, written in done], {row.format: failure for row, failure in failed}
+
+    def _publish(self, row: OutboxRow, ledger: Ledger) -> Published:
+        if row.kind == PURGE:
+            self._purge(row, ledger)
+            return Published(())
+        view = ledger.view(row.version, row.line)
+        return self._publishers[row.format].publish(ledger, view, row.kind)
+
+    def _record_failure(self, row: OutboxRow, failure: LakebedError) -> None:
         _log.warning("publishing %s version %s: %s", row.format, row.version, failure.message)
         message = f"{failure.message} ({failure.hint})" if failure.hint else failure.message
         self._outbox.fail(row, code=failure.code, message=message, wait_ms=self._wait_ms(row))
-        return failure, False
-
-    def _publish(self, row: OutboxRow, ledger: Ledger) -> bool:
-        if row.kind == PURGE:
-            self._purge(row, ledger)
-            return False
-        publisher = self._publishers[row.format]
-        # What takes long to write must not hold a transaction.
-        with ledger.one_view() if row.kind == COMMIT else nullcontext():
-            view = ledger.view(row.version, row.line)
-            written = publisher.publish(ledger, view, row.kind)
-        crash_point("publish_before_mark")
-        self._outbox.finish(
-            row,
-            written.publications,
-            manifests=(written.manifests_added, written.manifests_retired),
-            manifest_lists=written.manifest_lists,
-            follow_up=written.follow_up,
-        )
-        return bool(written.follow_up)
 
     def _purge(self, row: OutboxRow, ledger: Ledger) -> None:
         with self._outbox.checkpointing(row.table_id):  # none may be written after this
@@ -140,6 +144,21 @@ class Drainer:
         most_s = float(self._setting("publish.retry.max-s"))
         wait = min(most_s, first_s * 2 ** min(row.attempts, 30))
         return int(1000 * random.uniform(wait / 2, wait))
+
+
+def _by_version(rows: Sequence[OutboxRow]) -> Iterator[list[OutboxRow]]:
+    """Commits that all formats show from one view, and are recorded together; others alone."""
+    for (kind, _, _), some in groupby(rows, key=lambda r: (r.kind, r.line, r.version)):
+        if kind == COMMIT:
+            yield list(some)
+        else:
+            yield from ([row] for row in some)
+
+
+def _defect(error: Exception) -> PublishError:
+    return PublishError(
+        f"{type(error).__name__}: {error}", hint="this is a defect; please report it"
+    )
 
 
 def _waiting(row: OutboxRow, now_ms: int) -> LakebedError | None:

@@ -38,8 +38,9 @@ class VectorFiles:
         A restored vector comes back long after its snapshot. `anew`: all, and damaged ones mended.
         """
         snapshots = {v.sequence_number: v.snapshot_id for v in vectors}
-        ask = bool(snapshots) and not anew
-        known = ledger.vector_files(self._format, sorted(snapshots)) if ask else {}
+        # Those of the version's own snapshot are recorded with it, so they cannot be yet.
+        older = snapshots.keys() - {s.sequence_number for s in view.snapshots}
+        known = ledger.vector_files(self._format, sorted(older)) if older and not anew else {}
         return [
             self._write(view, number, snapshots[number], anew=anew)
             for number in sorted(snapshots.keys() - known.keys())

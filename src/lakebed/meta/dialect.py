@@ -27,7 +27,7 @@ class Dialect(Protocol):
     name: str
     pool_size: int
     words: Mapping[str, str]  # {id}, {blob}, {key} of the migrations
-    now_ms: str  # an expression: the database's clock
+    now_ms: str | None  # an expression: the database's clock; None: it is this machine's
     for_update: str  # what locks the rows of a SELECT
 
     def connect(self) -> Connection: ...

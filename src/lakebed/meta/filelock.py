@@ -4,9 +4,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from types import TracebackType
 
 from lakebed.model.errors import DatabaseLocked, DatabaseUnavailable, StorageReadOnly
 
@@ -26,25 +24,45 @@ class FileLock:
     who comes back finds it taken, and queues.
     """
 
-    def __init__(self, path: Path, *, timeout_s: float) -> None:
+    def __init__(self, path: str, *, timeout_s: float) -> None:
         self._path = path
-        self._next = path.with_name(path.name + ".next")
+        self._next = f"{path}.next"
         self._timeout_s = timeout_s
         self._mutex = threading.Lock()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> "_Held":
+        return _Held(self)
+
+    def take(self) -> int:
+        """The descriptor that holds the lock."""
         give_up = time.monotonic() + self._timeout_s
         if not self._mutex.acquire(timeout=self._timeout_s):
             raise self._late()
         try:
-            with _opened(self._path) as turn:
-                with _opened(self._next) as next_:
-                    self._lock(next_, give_up)
-                    self._lock(turn, give_up)
-                yield
+            return self._queued(give_up)
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def give(self, turn: int) -> None:
+        try:
+            _close(turn)
         finally:
             self._mutex.release()
+
+    def _queued(self, give_up: float) -> int:
+        turn = _open(self._path)
+        try:
+            next_ = _open(self._next)
+            try:
+                self._lock(next_, give_up)
+                self._lock(turn, give_up)
+            finally:
+                _close(next_)
+        except BaseException:
+            _close(turn)
+            raise
+        return turn
 
     def _lock(self, descriptor: int, give_up: float) -> None:
         if fcntl is None:
@@ -71,27 +89,44 @@ class FileLock:
         )
 
 
-def _unlock(descriptor: int) -> None:
-    """Closing would not do: a process forked meanwhile has the descriptor too, and the lock."""
-    if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+class _Held:
+    """A class and no generator: every commit passes through it."""
+
+    __slots__ = ("_lock", "_turn")
+
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._turn = self._lock.take()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self._lock.give(self._turn)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """Closing it gives the lock back."""
+def _open(path: str) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     except OSError as error:
         kind = StorageReadOnly if error.errno in _READ_ONLY else DatabaseUnavailable
         raise kind(
             f"the lock file {path} cannot be opened: {error.strerror}",
             hint="the lake's folder must exist and be writable",
         ) from error
+
+
+def _close(descriptor: int) -> None:
+    """Give the lock back; closing alone would not do: a process forked meanwhile has it too."""
     try:
-        yield descriptor
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
-        _unlock(descriptor)
         os.close(descriptor)
 
 

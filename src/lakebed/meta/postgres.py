@@ -56,7 +56,7 @@ class PostgresDialect:
         "blob": "BYTEA",
         "key": 'TEXT COLLATE "C"',
     }
-    now_ms = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    now_ms: str | None = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
     for_update = " FOR UPDATE"
 
     def __init__(self, url: str, *, timeout_s: float, pool_size: int) -> None:

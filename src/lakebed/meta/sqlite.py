@@ -28,6 +28,7 @@ _NAME = re.compile(r"[a-z0-9-]+")
 
 class _Connection(sqlite3.Connection):
     file: tuple[int, int] | None = None  # which file it has open
+    durable = True  # how it syncs
 
 
 class SqliteDialect:
@@ -39,7 +40,7 @@ class SqliteDialect:
         "blob": "BLOB",
         "key": "TEXT",
     }
-    now_ms = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+    now_ms: str | None = None
     for_update = ""
 
     def __init__(self, path: Path | None, *, timeout_s: float, pool_size: int) -> None:
@@ -49,9 +50,8 @@ class SqliteDialect:
         self._memory_write = threading.Lock()
         self._named: dict[str, threading.Lock] = {}
         self._mutex = threading.Lock()
-        self._queue = (
-            FileLock(path.with_name(path.name + ".lock"), timeout_s=timeout_s) if path else None
-        )
+        self._place = str(path)
+        self._queue = FileLock(f"{path}.lock", timeout_s=timeout_s) if path else None
 
     def connect(self) -> Connection:
         target = str(self.path) if self.path is not None else ":memory:"
@@ -70,9 +70,11 @@ class SqliteDialect:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
+            # What a savepoint may have to undo is little, and needs no file of its own.
+            connection.execute("PRAGMA temp_store = MEMORY")
             if self.path is not None:
                 self._use_wal(connection)
-                connection.file = _identity(self.path)
+                connection.file = _identity(self._place)
         except BaseException:
             connection.close()
             raise
@@ -108,16 +110,17 @@ class SqliteDialect:
 
     def begin(self, connection: Connection, *, write: bool, durable: bool) -> None:
         assert isinstance(connection, _Connection)
-        if self.path is not None and connection.file != _identity(self.path):
+        if self.path is not None and connection.file != _identity(self._place):
             # Rows written to a file that has lost its name would vanish with it.
             raise DatabaseUnavailable(
                 f"the database file {self.path} was removed or replaced", hint="open the lake again"
             )
-        if write:
+        if write and connection.durable != durable:
             # A record that can be made again need not wait for the disk; WAL keeps it consistent.
             connection.execute(
                 "PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL"
             )
+            connection.durable = durable
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def statement(self, sql: str) -> str:
@@ -172,8 +175,7 @@ class SqliteDialect:
         with self._mutex:
             if self.path is None:
                 return _held(self._named.setdefault(name, threading.Lock()))
-            lock_path = self.path.with_name(f"{self.path.name}.{name}.lock")
-            return FileLock(lock_path, timeout_s=self._timeout_s).held()
+            return FileLock(f"{self._place}.{name}.lock", timeout_s=self._timeout_s).held()
 
 
 @contextmanager
@@ -182,9 +184,9 @@ def _held(lock: threading.Lock) -> Iterator[None]:
         yield
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - asked for by every transaction
     except OSError:
         return None
     return found.st_dev, found.st_ino

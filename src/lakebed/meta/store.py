@@ -3,8 +3,10 @@
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from lakebed.meta.dialect import Connection, Dialect, Row
@@ -53,6 +55,11 @@ class Tx:
         """The first row, locked until the transaction ends."""
         return self.one(select + self._dialect.for_update, parameters)
 
+    def lock(self, select: str, parameters: Sequence[Any] = ()) -> None:
+        """Lock the rows; where one transaction writes at a time it has the lock already."""
+        if self._dialect.for_update:
+            self.locked(select, parameters)
+
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> int:
         """Execute; the number of rows touched."""
         return self._connection.execute(self._dialect.statement(sql), parameters).rowcount
@@ -61,6 +68,8 @@ class Tx:
         self._dialect.execute_many(self._connection, self._dialect.statement(sql), rows)
 
     def now_ms(self) -> int:
+        if self._dialect.now_ms is None:
+            return time.time_ns() // 1_000_000
         row = self.one(_SELECT + self._dialect.now_ms)
         assert row is not None
         return int(row[0])
@@ -94,7 +103,7 @@ class Store:
         self.dialect = dialect
         self.timeout_s = timeout_s
         self._idle: list[Connection] = []
-        self._kept: dict[Any, Any] = {}
+        self.kept: dict[Any, Any] = {}  # made from rows that never change
         self._mutex = threading.Lock()
         self._slots = threading.BoundedSemaphore(dialect.pool_size)
         self._pid = os.getpid()
@@ -102,11 +111,11 @@ class Store:
 
     def read(self) -> AbstractContextManager[Tx]:
         """One consistent view of the rows."""
-        return self._transaction(write=False, durable=False)
+        return _Transaction(self, write=False, durable=False)
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Tx]:
         """All of it or nothing. Not durable = may be lost, whole, with the machine's power."""
-        return self._transaction(write=True, durable=durable)
+        return _Transaction(self, write=True, durable=durable)
 
     def exclusive(self, name: str) -> AbstractContextManager[None]:
         return self.dialect.exclusive(name)
@@ -117,23 +126,35 @@ class Store:
         self._drop_idle()
         self.dialect.close()
 
-    @contextmanager
-    def _transaction(self, *, write: bool, durable: bool) -> Iterator[Tx]:
-        with self.dialect.writing() if write else nullcontext(), self._slot():
-            connection = self._begun(write=write, durable=durable)
-            healthy = False
-            try:
-                yield Tx(connection, self.dialect, self._kept, writes=write)
+    def take(self, *, write: bool, durable: bool) -> Connection:
+        """A connection with a transaction begun, one of at most the pool's size."""
+        if not self._slots.acquire(timeout=self.timeout_s):
+            raise DatabaseLocked(
+                f"no database connection became free within {self.timeout_s:g} s",
+                hint="raise database.pool-size, or use fewer threads on one lake handle",
+            )
+        try:
+            return self._begun(write=write, durable=durable)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    def end(self, connection: Connection, error: BaseException | None, *, write: bool) -> None:
+        """Commit, or roll back what an error ended; an error of the driver is raised as ours."""
+        healthy = False
+        try:
+            if error is None:
                 self._commit(connection, write=write)
                 healthy = True
-            except BaseException as error:
-                healthy = healthy or self._roll_back(connection)
-                known = self._translated(error)
-                if known is error:
-                    raise
-                raise known from error
-            finally:
-                self._give_back(connection, healthy=healthy)
+        except BaseException as failed:
+            self._raise_known(failed)
+            raise
+        finally:
+            healthy = healthy or self._roll_back(connection)
+            self._give_back(connection, healthy=healthy)
+            self._slots.release()
+        if error is not None:
+            self._raise_known(error)
 
     def _begun(self, *, write: bool, durable: bool) -> Connection:
         """A connection with a transaction begun; idle ones lost meanwhile are replaced, once."""
@@ -146,7 +167,7 @@ class Store:
             except DatabaseUnavailable as error:
                 _log.debug("idle connections are given up: %s", error.message)
                 self._drop_idle()
-                self._kept.clear()  # it may be another database by now
+                self.kept.clear()  # it may be another database by now
         return self._begin(self._connect(), write=write, durable=durable)
 
     def _begin(self, connection: Connection, *, write: bool, durable: bool) -> Connection:
@@ -154,10 +175,8 @@ class Store:
             self.dialect.begin(connection, write=write, durable=durable)
         except BaseException as error:
             self._give_back(connection, healthy=self._roll_back(connection))
-            known = self._translated(error)
-            if known is error:
-                raise
-            raise known from error
+            self._raise_known(error)
+            raise
         return connection
 
     def _commit(self, connection: Connection, *, write: bool) -> None:
@@ -181,22 +200,15 @@ class Store:
             return False
         return True
 
+    def _raise_known(self, error: BaseException) -> None:
+        known = self._translated(error)
+        if known is not error:
+            raise known from error
+
     def _translated(self, error: BaseException) -> BaseException:
         if isinstance(error, LakebedError) or not isinstance(error, Exception):
             return error
         return self.dialect.translate(error) or error
-
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        if not self._slots.acquire(timeout=self.timeout_s):
-            raise DatabaseLocked(
-                f"no database connection became free within {self.timeout_s:g} s",
-                hint="raise database.pool-size, or use fewer threads on one lake handle",
-            )
-        try:
-            yield
-        finally:
-            self._slots.release()
 
     def _take_idle(self) -> Connection | None:
         with self._mutex:
@@ -217,10 +229,8 @@ class Store:
         try:
             return self.dialect.connect()
         except Exception as error:
-            known = self._translated(error)
-            if known is error:
-                raise
-            raise known from error
+            self._raise_known(error)
+            raise
 
     def _give_back(self, connection: Connection, *, healthy: bool) -> None:
         if healthy and not self._closed:
@@ -228,3 +238,42 @@ class Store:
                 self._idle.append(connection)
         else:
             connection.close()
+
+
+class _Transaction:
+    """A class and no generator: every look at the rows passes through it."""
+
+    __slots__ = ("_connection", "_durable", "_store", "_turn", "_write")
+
+    def __init__(self, store: Store, *, write: bool, durable: bool) -> None:
+        self._store = store
+        self._write = write
+        self._durable = durable
+
+    def __enter__(self) -> Tx:
+        store = self._store
+        self._turn = store.dialect.writing() if self._write else None
+        if self._turn is not None:
+            self._turn.__enter__()
+        try:
+            self._connection = store.take(write=self._write, durable=self._durable)
+        except BaseException:
+            self._give_turn()
+            raise
+        return Tx(self._connection, store.dialect, store.kept, writes=self._write)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        try:
+            self._store.end(self._connection, error, write=self._write)
+        finally:
+            self._give_turn()
+
+    def _give_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.__exit__(None, None, None)

@@ -1,12 +1,12 @@
 """SQL for tables, their schemas, specs, sort orders and states."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import lru_cache
 
 import orjson
 
 from lakebed.meta.dialect import Row
-from lakebed.meta.store import Tx
+from lakebed.meta.store import Store, Tx
 from lakebed.model.constraints import constraints_from_record, constraints_to_record
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import StateId, TableId
@@ -53,7 +53,7 @@ def find_by_id(tx: Tx, table_id: TableId) -> TableHead | None:
 def lock_tables(tx: Tx, table_ids: Sequence[TableId]) -> None:
     """Lock heads in id order, so that two commits over the same tables cannot deadlock."""
     for table_id in sorted(set(table_ids)):
-        tx.locked("SELECT 1 FROM tables WHERE table_id = ?", (table_id,))
+        tx.lock("SELECT 1 FROM tables WHERE table_id = ?", (table_id,))
 
 
 def list_tables(tx: Tx, namespace: str | None) -> list[TableHead]:
@@ -266,6 +266,12 @@ def get_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
     return tx.keep(("state", table_id, state_id), lambda: _load_state(tx, table_id, state_id))
 
 
+def known_state(store: Store, table_id: TableId, state_id: StateId) -> TableState | None:
+    """If it was read before: then no transaction is needed."""
+    found: TableState | None = store.kept.get(("state", table_id, state_id))
+    return found
+
+
 def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
     row = tx.one(
         "SELECT s.state_id, c.body, p.body, o.body, s.properties, s.formats, s.last_column_id,"
@@ -280,9 +286,9 @@ def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
     assert row is not None, (table_id, state_id)
     return TableState(
         StateId(row[0]),
-        schema_from_record(orjson.loads(row[1])),
-        spec_from_record(orjson.loads(row[2])),
-        order_from_record(orjson.loads(row[3])),
+        _schema(row[1]),
+        _spec(row[2]),
+        _order(row[3]),
         orjson.loads(row[4]),
         tuple(row[5].split(",")),
         row[6],
@@ -298,28 +304,40 @@ def _load_state(tx: Tx, table_id: TableId, state_id: StateId) -> TableState:
 
 def list_schemas(tx: Tx, table_id: TableId) -> list[Schema]:
     rows = tx.all(
-        "SELECT schema_id, body FROM table_schemas WHERE table_id = ? ORDER BY schema_id",
+        "SELECT body FROM table_schemas WHERE table_id = ? ORDER BY schema_id",
         (table_id,),
     )
-    return [tx.keep(("schema", table_id, row[0]), partial(_schema, row[1])) for row in rows]
+    return [_schema(body) for (body,) in rows]
 
 
+# Many states and versions share them: each is read once, and is the same object ever after.
+@lru_cache(maxsize=1024)
 def _schema(body: str) -> Schema:
     return schema_from_record(orjson.loads(body))
+
+
+@lru_cache(maxsize=1024)
+def _spec(body: str) -> PartitionSpec:
+    return spec_from_record(orjson.loads(body))
+
+
+@lru_cache(maxsize=1024)
+def _order(body: str) -> SortOrder:
+    return order_from_record(orjson.loads(body))
 
 
 def list_specs(tx: Tx, table_id: TableId) -> list[PartitionSpec]:
     rows = tx.all(
         "SELECT body FROM partition_specs WHERE table_id = ? ORDER BY spec_id", (table_id,)
     )
-    return [spec_from_record(orjson.loads(body)) for (body,) in rows]
+    return [_spec(body) for (body,) in rows]
 
 
 def list_orders(tx: Tx, table_id: TableId) -> list[SortOrder]:
     rows = tx.all(
         "SELECT body FROM sort_orders WHERE table_id = ? ORDER BY sort_order_id", (table_id,)
     )
-    return [order_from_record(orjson.loads(body)) for (body,) in rows]
+    return [_order(body) for (body,) in rows]
 
 
 def _head(row: Row) -> TableHead:

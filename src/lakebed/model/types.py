@@ -137,11 +137,14 @@ def walk(fields: tuple[Field, ...]) -> Iterator[Field]:
     """Every field, nested ones too; list elements and map sides come as fields of their own."""
     for field in fields:
         yield field
-        yield from walk(children(field.type))
+        if below := children(field.type):
+            yield from walk(below)
 
 
 def children(kind: Type) -> tuple[Field, ...]:
     match kind:
+        case Primitive():  # first: nearly all are
+            return ()
         case StructType(fields):
             return fields
         case ListType(element_id, element, required):

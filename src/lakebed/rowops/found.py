@@ -20,8 +20,9 @@ class Found:
         self.rows = 0
 
     def add(self, places: pa.Array, positions: pa.Array) -> None:
-        for place in pc.unique(places).to_pylist():
-            of_file = positions.filter(pc.equal(places, place))
+        alone = len(self._files) == 1
+        for place in (0,) if alone else pc.unique(places).to_pylist():
+            of_file = positions if alone else positions.filter(pc.equal(places, place))
             found = Positions(numbers_of(of_file))
             file_id = self._files[place].id
             before = self._positions.get(file_id)

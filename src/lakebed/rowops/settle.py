@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,7 +44,9 @@ def settle(
     New rows and the remaining rows of rewritten files go into the same files.
     """
     settlement = Settlement(removed=list(whole))
-    written = target.write(_all_rows(target, going, new_rows, settlement))
+    rows = _all_rows(target, going, new_rows, settlement)
+    first = next(rows, None)
+    written = target.write(chain((first,), rows)) if first is not None else []
     total = replace(
         counts.total(),
         copied_rows=settlement.copied_rows,

@@ -4,6 +4,7 @@ The text compares columns with literals, nothing else: no functions, no two colu
 """
 
 import operator
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import ClassVar
@@ -11,6 +12,7 @@ from typing import ClassVar
 from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot import Tokenizer as BaseTokenizer
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import Parser
 
 from lakebed.model.errors import InvalidExpression
 from lakebed.model.expressions import (
@@ -60,6 +62,11 @@ _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS)
 _STUMBLES = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
+# `id < 10`: most conditions of small changes are such, and to parse one takes longer than the rest.
+_PLAIN = re.compile(r" *([A-Za-z_]\w*) *(=|<>|!=|<=|>=|<|>) *(\d{1,18}) *", re.ASCII)
+_SIGNS: dict[str, Operator] = {**{sign: sign for sign in _COMPARE}, "<>": "!="}
+
+
 class _Where(Dialect):
     """Standard SQL; names may be quoted with backticks too."""
 
@@ -68,11 +75,18 @@ class _Where(Dialect):
         HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
 
 
+# A word of the language may mean something else than a column of that name.
+_WORDS = frozenset({*_Where.Tokenizer.KEYWORDS, *Parser.NO_PAREN_FUNCTION_PARSERS})
+
+
 def parse_predicate(text: str) -> Predicate:
     """The predicate a text says; every refusal is an InvalidExpression.
 
     >>> parse_predicate("price > 2.50 AND kind IN ('a', 'b')")
     """
+    plain = _plain(text)
+    if plain is not None:
+        return plain
     node = _parse(text)
     try:
         return predicate_of(node)
@@ -80,6 +94,14 @@ def parse_predicate(text: str) -> Predicate:
         raise _refusal(error.node, error.reason) from None
     except RecursionError:
         raise _too_deep() from None
+
+
+def _plain(text: str) -> Predicate | None:
+    """A column compared with a whole number, without the parser; None for all else."""
+    found = _PLAIN.fullmatch(text)
+    if found is None or found[1].upper() in _WORDS:
+        return None
+    return Compare(Column((found[1],)), _SIGNS[found[2]], int(found[3]))
 
 
 def parse_known_part(text: str) -> Predicate | None:

@@ -2,8 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 from typing import Literal
 
 from lakebed.model.errors import (
@@ -14,6 +13,7 @@ from lakebed.model.errors import (
     StorageReadOnly,
 )
 
+Action = Literal["read", "write", "delete"]
 _FULL = (
     StorageFull,
     "Free some space (`lakebed vacuum` helps) or raise the quota or size limit, then try again.",
@@ -54,13 +54,34 @@ _READING = _WRITING | {
 _OTHER = (StorageError, "Check the disk or mount that holds the warehouse, then try again.")
 
 
-@contextmanager
-def failures(action: Literal["read", "write", "delete"], path: str) -> Iterator[None]:
+def failures(action: Action, path: str) -> "Failures":
     """Whatever the operating system refuses inside becomes a StorageError or InvalidName."""
-    try:
-        yield
-    except OSError as error:
-        table = _READING if action == "read" else _WRITING
-        kind, hint = table.get(error.errno or 0, _OTHER)
+    return Failures(action, path)
+
+
+class Failures:
+    """A class and no generator: every look at a file passes through it."""
+
+    __slots__ = ("_action", "_path")
+
+    def __init__(self, action: Action, path: str) -> None:
+        self._action = action
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        if not isinstance(error, OSError):
+            return
+        table = _READING if self._action == "read" else _WRITING
+        found, hint = table.get(error.errno or 0, _OTHER)
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise kind(f"cannot {action} {path!r}: {reason}", hint=hint, path=path) from error
+        message = f"cannot {self._action} {self._path!r}: {reason}"
+        raise found(message, hint=hint, path=self._path) from error

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from pathlib import Path
+import stat
 
 from lakebed.model.errors import InvalidName
 
@@ -14,36 +14,37 @@ _SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP}
 class Folders:
     """Knows which folders this process has made durable, so that a small write pays only once."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: str) -> None:
         self._root = root
-        self._known: set[Path] = set()
+        self._known: set[str] = set()
 
-    def make(self, folder: Path) -> None:
+    def make(self, folder: str) -> None:
         """Make the folder and its parents, durably; free once known."""
         if folder in self._known:
             return
         if folder == self._root:
             _make_root(folder)
         else:
-            self.make(folder.parent)
-            _refuse_link(folder)
-            _make_one(folder)
+            parent = os.path.dirname(folder)
+            self.make(parent)
+            _make_real(folder)
             # Also when the folder stood already: whoever made it may not have synced it yet.
-            sync_folder(folder.parent)
+            sync_folder(parent)
         self._known.add(folder)
 
     def forget(self) -> None:
         """Somebody removed a folder by hand: believe nothing."""
         self._known.clear()
 
-    def refuse_links(self, folder: Path) -> None:
+    def refuse_links(self, folder: str) -> None:
         """InvalidName if a folder on the way down from the root is a link."""
         while folder != self._root and folder not in self._known:
-            _refuse_link(folder)
-            folder = folder.parent
+            if os.path.islink(folder):
+                raise _linked(folder)
+            folder = os.path.dirname(folder)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: str) -> None:
     """Make new names in the folder survive a power cut."""
     if not _CAN_SYNC:
         return
@@ -58,29 +59,41 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _make_root(folder: Path) -> None:
+def _make_root(folder: str) -> None:
     """Like `mkdir -p`, durably; what stands above the root already is the user's."""
-    if folder.is_dir():
+    if os.path.isdir(folder):
         return
-    if folder.parent != folder:
-        _make_root(folder.parent)
+    parent = os.path.dirname(folder)
+    if parent != folder:
+        _make_root(parent)
     _make_one(folder)
-    sync_folder(folder.parent)
+    sync_folder(parent)
 
 
-def _make_one(folder: Path) -> None:
+def _make_one(folder: str) -> None:
     try:
-        folder.mkdir()
+        os.mkdir(folder)
     except FileExistsError as error:
-        if not folder.is_dir():
-            reason = os.strerror(errno.ENOTDIR)
-            raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
+        if not os.path.isdir(folder):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
 
 
-def _refuse_link(folder: Path) -> None:
-    if folder.is_symlink():
-        raise InvalidName(
-            f"{str(folder)!r} is a symbolic link; folders below the warehouse root must be real",
-            hint="Replace the link by a folder, or mount the other disk there.",
-            path=str(folder),
-        )
+def _make_real(folder: str) -> None:
+    """One look suffices for a folder that stands; a link to one is refused."""
+    try:
+        found = os.lstat(folder).st_mode
+    except FileNotFoundError:
+        _make_one(folder)
+        return
+    if stat.S_ISLNK(found):
+        raise _linked(folder)
+    if not stat.S_ISDIR(found):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+
+
+def _linked(folder: str) -> InvalidName:
+    return InvalidName(
+        f"{folder!r} is a symbolic link; folders below the warehouse root must be real",
+        hint="Replace the link by a folder, or mount the other disk there.",
+        path=folder,
+    )

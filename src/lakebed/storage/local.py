@@ -4,9 +4,8 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -16,25 +15,24 @@ from lakebed.storage.folders import Folders, sync_folder
 from lakebed.storage.output import WholeOutput, taken
 from lakebed.storage.unfinished import Unfinished
 
-T = TypeVar("T")
-
 
 class LocalStorage:
     def __init__(self, root: Path) -> None:
         # Links above and at the root stay as the user wrote them.
-        self._root = Path(os.path.normpath(root.absolute()))
+        self._root = os.path.normpath(root.absolute())
+        self._below = os.path.join(self._root, "")
         self._folders = Folders(self._root)
 
     @property
     def root_uri(self) -> str:
-        return self._root.as_uri()
+        return Path(self._root).as_uri()
 
     def location(self, path: str) -> str:
-        return (self._root / safe_prefix(path)).as_posix()
+        return Path(self._root, safe_prefix(path)).as_posix()
 
     def get(self, path: str) -> bytes:
-        with failures("read", path):
-            return self._target(path).read_bytes()
+        with failures("read", path), open(self._target(path), "rb", buffering=0) as file:
+            return file.read()
 
     def open_input(self, path: str) -> pa.NativeFile:
         with failures("read", path):
@@ -45,32 +43,26 @@ class LocalStorage:
         with failures("write", path):
             if os.path.lexists(target):
                 raise taken(path)
-            return WholeOutput(path, self._in_folder_of(target, lambda: Unfinished(target)))
+            return WholeOutput(path, self._unfinished(target))
 
-    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
+    def put_if_absent(
+        self, path: str, data: bytes, *, modified_ms: int | None = None, lasting: bool = True
+    ) -> bool:
         target = self._target(path)
-
-        def put() -> bool:
-            with Unfinished(target) as new:
-                new.write(data)
-                return new.finish(modified_ms=modified_ms)
-
         with failures("write", path):
             if os.path.lexists(target):
-                sync_folder(target.parent)
+                if lasting:
+                    sync_folder(os.path.dirname(target))
                 return False
-            return self._in_folder_of(target, put)
+            with self._unfinished(target) as new:
+                new.write(data)
+                return new.finish(modified_ms=modified_ms, lasting=lasting)
 
     def replace(self, path: str, data: bytes) -> None:
         target = self._target(path)
-
-        def put() -> None:
-            with Unfinished(target) as new:
-                new.write(data)
-                new.replace()
-
-        with failures("write", path):
-            self._in_folder_of(target, put)
+        with failures("write", path), self._unfinished(target) as new:
+            new.write(data)
+            new.replace()
 
     def list(self, prefix: str) -> Iterator[Stat]:
         folder = safe_prefix(prefix)
@@ -82,11 +74,11 @@ class LocalStorage:
 
     def delete(self, path: str) -> None:
         target = self._target(path)
-        self._folders.refuse_links(target.parent)
+        self._folders.refuse_links(os.path.dirname(target))
         # Not synced: a file that comes back after a power cut is an orphan, and is found again.
         with failures("delete", path):
             try:
-                target.unlink()
+                os.unlink(target)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return
 
@@ -101,22 +93,23 @@ class LocalStorage:
             finally:
                 self._folders.forget()
 
-    def _target(self, path: str) -> Path:
-        return self._root / safe_path(path)
+    def _target(self, path: str) -> str:
+        return self._below + safe_path(path)
 
-    def _in_folder_of(self, target: Path, write: Callable[[], T]) -> T:
-        """Run a write in its folder; one that was removed by hand meanwhile is made again, once."""
+    def _unfinished(self, target: str) -> Unfinished:
+        """In its folder; one that was removed by hand meanwhile is made again, once."""
+        folder = os.path.dirname(target)
+        self._folders.make(folder)
         try:
-            self._folders.make(target.parent)
-            return write()
+            return Unfinished(target)
         except FileNotFoundError:
             self._folders.forget()
-            self._folders.make(target.parent)
-            return write()
+            self._folders.make(folder)
+            return Unfinished(target)
 
     def _walk(self, folder: str) -> Iterator[Stat]:
         with failures("read", folder):
-            names = _names(self._root / folder)
+            names = _names(self._below + folder)
         for name in names:
             path = folder + name
             if name.endswith("/"):
@@ -125,19 +118,19 @@ class LocalStorage:
                 yield found
 
 
-def _open(target: Path) -> pa.NativeFile:
+def _open(target: str) -> pa.NativeFile:
     try:
-        return pa.OSFile(str(target), "rb")
+        return pa.OSFile(target, "rb")
     except OSError as error:
-        if target.is_dir():
+        if os.path.isdir(target):
             # Arrow gives no error number here.
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from error
         raise
 
 
-def _stat(target: Path, path: str) -> Stat | None:
+def _stat(target: str, path: str) -> Stat | None:
     try:
-        found = target.stat()
+        found = os.stat(target)
     except (FileNotFoundError, NotADirectoryError):
         return None
     if not stat.S_ISREG(found.st_mode):
@@ -145,7 +138,7 @@ def _stat(target: Path, path: str) -> Stat | None:
     return Stat(path, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: str) -> list[str]:
     """Names in the folder, folders with a final '/', in the order of the paths they lead to."""
     try:
         with os.scandir(folder) as entries:

@@ -51,7 +51,14 @@ class MemoryStorage:
             raise taken(path)
         return WholeOutput(path, _MemoryDraft(self, path))
 
-    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
+    def put_if_absent(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        modified_ms: int | None = None,
+        lasting: bool = True,  # noqa: ARG002 - nothing here outlasts the process
+    ) -> bool:
         new = _Object(bytes(data), _now_ms() if modified_ms is None else modified_ms)
         with self._lock:
             return self._objects.setdefault(safe_path(path), new) is new

@@ -5,67 +5,74 @@ The name is hidden and unique, so that neither readers nor other writers ever me
 
 import errno
 import os
-from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Self
-from uuid import uuid4
 
 from lakebed.storage.base import UNFINISHED_PREFIX
 from lakebed.storage.folders import sync_folder
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 
 
 class Unfinished:
     """What a `with` block does not finish is discarded."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: str) -> None:
         self._target = target
-        self._source = target.with_name(UNFINISHED_PREFIX + uuid4().hex)
-        self._file = self._source.open("xb", buffering=0)
+        self._folder = os.path.dirname(target)
+        self._source = f"{self._folder}/{UNFINISHED_PREFIX}{os.urandom(16).hex()}"
+        self._file = os.open(self._source, _NEW, 0o666)
+        self._open = True
         self._gone = False
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
         rest = memoryview(data).cast("B")
         size_bytes = rest.nbytes
         while rest:
-            rest = rest[self._file.write(rest) :]
+            rest = rest[os.write(self._file, rest) :]
         return size_bytes
 
-    def finish(self, *, modified_ms: int | None = None) -> bool:
+    def finish(self, *, modified_ms: int | None = None, lasting: bool = True) -> bool:
         """Give the file its name, or return False if that is taken."""
         with self:
             self._settle(modified_ms)
             won = _link(self._source, self._target)
         # The loser syncs too: the winner may not have come so far, and callers rely on its file.
-        sync_folder(self._target.parent)
+        if lasting:
+            sync_folder(self._folder)
         return won
 
     def replace(self) -> None:
         """Give the file its name, in place of what had it."""
         with self:
             self._settle(None)
-            self._source.replace(self._target)
+            os.replace(self._source, self._target)
             self._gone = True
-        sync_folder(self._target.parent)
+        sync_folder(self._folder)
 
     def discard(self) -> None:
         if self._gone:
             return
         self._gone = True
         # Failing to tidy up must not hide how the write itself ended.
-        with suppress(OSError):
-            self._file.close()
-        with suppress(OSError):
-            self._source.unlink()
+        try:
+            self._close()
+            os.unlink(self._source)
+        except OSError:
+            return
 
     def _settle(self, modified_ms: int | None) -> None:
         if modified_ms is not None:
             modified_ns = modified_ms * 1_000_000
             os.utime(self._source, ns=(modified_ns, modified_ns))
-        os.fsync(self._file.fileno())
-        self._file.close()
+        os.fsync(self._file)
+        self._close()
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self._file)
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +87,7 @@ class Unfinished:
         self.discard()
 
 
-def _link(source: Path, target: Path) -> bool:
+def _link(source: str, target: str) -> bool:
     try:
         os.link(source, target)
     except FileExistsError:
@@ -92,18 +99,18 @@ def _link(source: Path, target: Path) -> bool:
     return True
 
 
-def _claim(source: Path, target: Path) -> bool:
+def _claim(source: str, target: str) -> bool:
     """Without hard links: create the name empty, which only one can, then move the file onto it.
 
     Readers may meet the empty file for a moment, and a crash in between leaves it.
     """
     try:
-        target.open("xb").close()
+        os.close(os.open(target, _NEW, 0o666))
     except FileExistsError:
         return False
     try:
-        source.replace(target)
+        os.replace(source, target)
     except OSError:
-        target.unlink()
+        os.unlink(target)
         raise
     return True

@@ -12,6 +12,7 @@ import pytest
 
 import lakebed
 from lakebed.api.creating import NewTable, stage_table
+from lakebed.meta import outbox
 from lakebed.meta.dialect import Connection
 from lakebed.meta.store import Store
 from lakebed.model.names import parse_table_name
@@ -68,6 +69,22 @@ def test_a_refused_member_leaves_no_row_behind(lake: lakebed.Lake) -> None:
     assert sorted(type(o).__name__ for o in outcomes[2:]) == ["Table", "TableExists"]
     assert lake.tables() == ["a.t", "a.u", "b.new"]
     assert ids(lake) == [1, 1]
+    assert lake.check().clean
+
+
+def test_a_commit_alone_that_the_database_fails_half_way_leaves_no_row_behind(
+    lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no savepoint of its own: the whole transaction goes."""
+    table = lake.table("a.t")
+    with monkeypatch.context() as patch:
+        patch.setattr(outbox, "insert_outbox", lambda tx, *_, **__: tx.run("INSERT INTO nowhere"))
+        with pytest.raises(lakebed.LakebedError) as caught:
+            table.append(rows(1))
+
+    assert caught.value.code == "DATABASE_ERROR"
+    assert ids(lake) == []
+    assert table.append(rows(2)).version == 1
     assert lake.check().clean
 
 

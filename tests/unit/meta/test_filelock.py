@@ -13,7 +13,7 @@ from lakebed.model.errors import DatabaseLocked, DatabaseUnavailable
 
 def test_one_holder_at_a_time_over_several_handles(tmp_path: Path) -> None:
     """Handles stand for processes: each opens the file for itself."""
-    locks = [FileLock(tmp_path / "lock", timeout_s=10) for _ in range(4)]
+    locks = [FileLock(str(tmp_path / "lock"), timeout_s=10) for _ in range(4)]
     inside, seen = [0], list[int]()
 
     def hold(lock: FileLock) -> None:
@@ -31,7 +31,7 @@ def test_one_holder_at_a_time_over_several_handles(tmp_path: Path) -> None:
 
 
 def test_who_waits_too_long_is_told_and_blocks_nobody(tmp_path: Path) -> None:
-    first, second = (FileLock(tmp_path / "lock", timeout_s=0.2) for _ in range(2))
+    first, second = (FileLock(str(tmp_path / "lock"), timeout_s=0.2) for _ in range(2))
 
     with first.held():
         started = time.monotonic()
@@ -46,7 +46,7 @@ def test_who_waits_too_long_is_told_and_blocks_nobody(tmp_path: Path) -> None:
 
 
 def test_threads_of_one_handle_wait_only_so_long_too(tmp_path: Path) -> None:
-    lock = FileLock(tmp_path / "lock", timeout_s=0.2)
+    lock = FileLock(str(tmp_path / "lock"), timeout_s=0.2)
     entered, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -66,7 +66,7 @@ def test_threads_of_one_handle_wait_only_so_long_too(tmp_path: Path) -> None:
 
 
 def test_waiters_are_served_in_turn_though_one_never_rests(tmp_path: Path) -> None:
-    greedy, patient = (FileLock(tmp_path / "lock", timeout_s=10) for _ in range(2))
+    greedy, patient = (FileLock(str(tmp_path / "lock"), timeout_s=10) for _ in range(2))
     stop, waits = threading.Event(), list[float]()
 
     def hog() -> None:
@@ -87,7 +87,7 @@ def test_waiters_are_served_in_turn_though_one_never_rests(tmp_path: Path) -> No
 
 
 def test_a_failure_inside_gives_the_lock_back(tmp_path: Path) -> None:
-    lock = FileLock(tmp_path / "lock", timeout_s=0.2)
+    lock = FileLock(str(tmp_path / "lock"), timeout_s=0.2)
 
     def fail() -> None:
         with lock.held():
@@ -96,12 +96,12 @@ def test_a_failure_inside_gives_the_lock_back(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             fail()
-    with FileLock(tmp_path / "lock", timeout_s=0.2).held():
+    with FileLock(str(tmp_path / "lock"), timeout_s=0.2).held():
         pass
 
 
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable) as caught:
-        FileLock(tmp_path / "gone" / "lock", timeout_s=1).held().__enter__()
+        FileLock(str(tmp_path / "gone" / "lock"), timeout_s=1).held().__enter__()
 
     assert "folder" in caught.value.hint

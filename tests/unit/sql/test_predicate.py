@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sqlglot import Tokenizer
 
 from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.types import to_arrow
@@ -358,3 +359,29 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     except InvalidExpression:
         return
     assert isinstance(parsed, Predicate)
+
+
+def _parsed(text: str) -> Predicate | None:
+    try:
+        return parse_predicate(text)
+    except InvalidExpression:
+        return None
+
+
+KEYWORDS = [word.lower() for word in Tokenizer.KEYWORDS if word.isidentifier()]
+NAMES = st.from_regex(r"[A-Za-z_]\w{0,8}", fullmatch=True)
+
+
+@given(
+    st.one_of(NAMES, st.sampled_from(KEYWORDS)),
+    st.sampled_from(["=", "<>", "!=", "<", "<=", ">", ">="]),
+    st.integers(0, 10**18 - 1),
+    st.sampled_from(["", " ", "  "]),
+)
+@settings(max_examples=500)
+def test_a_plain_comparison_is_what_the_parser_makes_of_it(
+    name: str, sign: str, number: int, space: str
+) -> None:
+    text = f"{space}{name}{space}{sign}{space}{number}"
+
+    assert _parsed(text) == _parsed(f"{text} /* read by the parser */")

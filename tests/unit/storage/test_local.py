@@ -95,6 +95,19 @@ def test_a_write_into_a_known_folder_syncs_only_the_file_and_its_folder(
     assert synced == [(root / "ns/t/two").stat().st_ino, (root / "ns/t").stat().st_ino]
 
 
+def test_a_put_that_need_not_last_leaves_its_name_to_the_next_that_must(
+    storage: LocalStorage, root: Path, synced: list[int]
+) -> None:
+    put(storage, "t/first", b"")
+    synced.clear()
+
+    assert storage.put_if_absent("t/a", b"1", lasting=False) is True
+    assert storage.put_if_absent("t/a", b"1", lasting=False) is False
+    assert storage.put_if_absent("t/b", b"2") is True
+
+    assert synced == [(root / path).stat().st_ino for path in ("t/a", "t/b", "t")]
+
+
 def test_the_modification_time_is_set_before_the_file_is_synced(
     storage: LocalStorage, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +271,7 @@ def test_a_refused_folder_is_read_only(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(os, "mkdir", refuse)
 
     with pytest.raises(StorageReadOnly, match="'t/a'") as caught:
         write(storage, "t/a", b"")
@@ -341,7 +354,7 @@ def test_a_folder_removed_under_an_open_output_is_an_error(
 
 @pytest.fixture(params=[errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
 def no_hard_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(request.param, os.strerror(request.param))
 
     monkeypatch.setattr(os, "link", refuse)
@@ -385,7 +398,7 @@ def test_without_hard_links_a_failed_move_gives_the_name_back(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", refuse)
+        patch.setattr(os, "replace", refuse)
         with pytest.raises(StorageError):
             storage.put_if_absent("a", b"abc")
 

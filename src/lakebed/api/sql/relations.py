@@ -155,13 +155,13 @@ class Relations:
 
     def _plan(self, reference: Reference, head: TableHead, version: Version) -> Plan:
         planner = self._context.parts.planner
-        state, live = planner.look(head, version)
+        state, live, specs = planner.look(head, version)
         plan = pruned_plan(
             head,
             version,
             state.schema,
             live=live,
-            specs=planner.specs(head),
+            specs=specs,
             where=where_of(reference.where, state.schema, self._values),
             positions=planner.positions,
         )

@@ -36,6 +36,7 @@ BATCH_ROWS = 131_072
 
 
 _BATCH_BYTES = 32 * 2**20
+_SMALL_BYTES = 2**20  # reading ahead and other threads cost more than they bring up to here
 
 
 def read_schema(plan: Plan, metadata: tuple[str, ...] = ()) -> pa.Schema:
@@ -120,7 +121,10 @@ def _stored_batches(
         found = [name for name in names if name in stored]
         rows = _rows_at_once(parquet.metadata, batch_rows)
         for first, groups in _runs(parquet.metadata, _groups(plan, parquet.metadata, live)):
-            batches = parquet.iter_batches(rows, row_groups=groups, columns=found)
+            threads = file.size_bytes > _SMALL_BYTES
+            batches = parquet.iter_batches(
+                rows, row_groups=groups, columns=found, use_threads=threads
+            )
             position = first
             while True:
                 with _failures(file):
@@ -160,8 +164,8 @@ def _groups(plan: Plan, metadata: pq.FileMetaData, live: LiveFile) -> list[int]:
     if deleted is not None:
         starts = _starts(metadata)
         groups = [i for i in groups if not deleted.covers(starts[i], starts[i + 1])]
-    if plan.predicate is None:
-        return groups
+    if plan.predicate is None or metadata.num_row_groups == 1:
+        return groups  # of a file's only group the plan knows what it is about to say
     file, predicate, schema = live.file, plan.predicate, plan.schema
     return [
         index
@@ -211,6 +215,7 @@ def _opened(plan: Plan, storage: Storage, file: DataFile) -> Iterator[pq.Parquet
         with _failures(file):
             parquet = pq.ParquetFile(
                 source,
+                pre_buffer=file.size_bytes > _SMALL_BYTES,
                 coerce_int96_timestamp_unit="us",
                 page_checksum_verification=True,
                 arrow_extensions_enabled=False,  # Arrow cannot build a map of them

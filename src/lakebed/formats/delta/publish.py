@@ -6,7 +6,8 @@ import orjson
 
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger, VersionView
-from lakebed.formats.base import Published, put_once, record
+from lakebed.core.outbox import Published
+from lakebed.formats.base import put_once, record
 from lakebed.formats.delta.actions import Action, CdcAction, CommitInfo, encode_lines, from_plain
 from lakebed.formats.delta.changes import (
     ChangeWriter,
@@ -138,14 +139,18 @@ class DeltaPublisher:
         return record(kind, format_=DELTA, number=number, view=view, path=path, data=data)
 
     def _checkpoint_is_due(self, ledger: Ledger, view: VersionView) -> bool:
-        last = ledger.publications(DELTA, "checkpoint", 1)
-        made = [p.version for p in last]
-        made += [r.version for r in ledger.pending() if (r.format, r.kind) == (DELTA, "checkpoint")]
-        commits = view.commit.version - max(made, default=0)
+        version = view.commit.version
         interval = int(self._settings(_INTERVAL, view.state.properties))
+        if version < interval:
+            return False
+        last = ledger.publications(DELTA, "checkpoint", 1)
         # Live files alone would not do: removed ones stay in checkpoints for a week.
         bulk = max((p.size_bytes / _BYTES_PER_COMMIT for p in last), default=0.0)
-        return commits >= max(interval, view.head.live_files / _FILES_PER_COMMIT, bulk)
+        often = max(interval, view.head.live_files / _FILES_PER_COMMIT, bulk)
+        if version - max((p.version for p in last), default=0) < often:
+            return False
+        waiting = (r for r in ledger.pending() if (r.format, r.kind) == (DELTA, "checkpoint"))
+        return version - max((r.version for r in waiting), default=0) >= often
 
     def _checkpoint(
         self, ledger: Ledger, view: VersionView, start: Start | None

@@ -1,6 +1,7 @@
 """Deletion vectors as Delta holds them: small ones in the log, large ones packed per snapshot."""
 
 import base64
+import struct
 from collections.abc import Iterable, Mapping
 from uuid import UUID, uuid5
 
@@ -28,7 +29,8 @@ _Z85 = (
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
 )
-_TO_Z85, _FROM_Z85 = bytes.maketrans(_Z85[1], _Z85[0]), bytes.maketrans(*_Z85)
+_FROM_Z85 = bytes.maketrans(*_Z85)
+_DIGITS, _POWERS = _Z85[0], (85**4, 85**3, 85**2, 85, 1)
 
 Descriptors = Mapping[VectorId, DeletionVector]
 
@@ -74,8 +76,15 @@ def _path(folder: str, uuid: UUID) -> str:
 
 
 def _to_z85(data: bytes) -> str:
-    """Padded with zeros to whole groups of four."""
-    return base64.b85encode(data, pad=True).translate(_TO_Z85).decode()
+    """Padded with zeros to whole groups of four.
+
+    Most are short: Python's own base 85 would first make a table of all pairs of digits.
+    """
+    whole = data + bytes(-len(data) % 4)
+    digits = bytearray()
+    for (number,) in struct.iter_unpack(">I", whole):
+        digits += bytes(_DIGITS[number // power % 85] for power in _POWERS)
+    return digits.decode()
 
 
 def _from_z85(text: str) -> bytes:

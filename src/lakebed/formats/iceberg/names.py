@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from lakebed.formats.vector_files import FOLDER
@@ -42,12 +43,22 @@ class Names:
         return self._derived(f"sync {path}").bytes
 
     def _derived(self, purpose: str) -> UUID:
-        return uuid5(UUID(self.table_uuid), f"iceberg {self.number} {purpose}")
+        return _derived(self.table_uuid, f"iceberg {self.number} {purpose}")
+
+
+@lru_cache(maxsize=1024)
+def _derived(table_uuid: str, purpose: str) -> UUID:
+    return uuid5(_namespace(table_uuid), purpose)
+
+
+@lru_cache(maxsize=1024)
+def _namespace(table_uuid: str) -> UUID:
+    return UUID(table_uuid)
 
 
 def puffin_path(table_uuid: str, snapshot_id: int) -> str:
     """Where the deletion vectors that a snapshot made lie together."""
-    return f"{FOLDER}/{uuid5(UUID(table_uuid), f'iceberg deletes {snapshot_id}')}.puffin"
+    return f"{FOLDER}/{_derived(table_uuid, f'iceberg deletes {snapshot_id}')}.puffin"
 
 
 def number_in_hint(table_uuid: str, hint: bytes) -> int | None:

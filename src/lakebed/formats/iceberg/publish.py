@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger, VersionView
-from lakebed.formats.base import Published, record
+from lakebed.core.outbox import Published
+from lakebed.formats.base import record
 from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint
 from lakebed.formats.iceberg.run import METADATA, Run
 from lakebed.formats.iceberg.shown import show

@@ -180,7 +180,8 @@ class Run:
             index = len(self.manifests_added)
             path = self._names.manifest(index)
             data = encode(shape, snapshot, content, sync=self._names.sync(path))
-            data = self._put(path, data, _same_manifest)
+            # The list follows in the same folder: with its name theirs last too.
+            data = self._put(path, data, _same_manifest, lasting=False)
             written = Written(self._names.manifest_id(index), path, len(data), digest(data))
             self.manifests_added.append(record_of(shape, snapshot, content, written))
         crash_point("publish_iceberg_after_manifests")
@@ -244,9 +245,12 @@ class Run:
             log.append((max(times.get((each.line, each.version), 0), before), each.path))
         return log
 
-    def _put(self, path: str, data: bytes, same: Callable[[bytes, bytes], bool]) -> bytes:
+    def _put(
+        self, path: str, data: bytes, same: Callable[[bytes, bytes], bool], *, lasting: bool = True
+    ) -> bytes:
         """The bytes that stand there now: ours, or those of an earlier try that says the same."""
-        other = put_once(self._storage, self._root, path, data, time_ms=self._view.commit.time_ms)
+        time_ms = self._view.commit.time_ms
+        other = put_once(self._storage, self._root, path, data, time_ms=time_ms, lasting=lasting)
         if other is None:
             return data
         if same(other, data):

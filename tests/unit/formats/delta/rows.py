@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from lakebed.core.ledger import Ledger, VersionView
-from lakebed.formats.base import Published, Publisher
+from lakebed.core.outbox import Published
+from lakebed.formats.base import Publisher
 from lakebed.formats.delta.publish import DeltaPublisher
 from lakebed.model.files import ColumnStats, DataFile, LiveFile
 from lakebed.model.history import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from lakebed.core.ledger import Ledger, VersionView
-from lakebed.formats.base import Published
+from lakebed.core.outbox import Published
 from lakebed.formats.iceberg.publish import IcebergPublisher
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.history import (
