@@ -68,13 +68,13 @@ class SparkTables:
 
     def _by_parquet(self, pinned: Pinned) -> "DataFrame":
         planner, head = self._parts.planner, pinned.head
-        state, live = planner.look(head, pinned.commit.version)
+        state, live, specs = planner.look(head, pinned.commit.version)
         plan = make_plan(
             head,
             pinned.commit.version,
             state.schema,
             live=live,
-            specs=planner.specs(head),
+            specs=specs,
             columns=pinned.columns,
             predicate=pinned.where,
             positions=planner.positions,

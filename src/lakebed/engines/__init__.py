@@ -95,6 +95,13 @@ def spark_reads_iceberg(session: "SparkSession") -> bool:
     return has_iceberg(session)
 
 
+def spark_has_table(session: "SparkSession", parts: Sequence[str]) -> bool:
+    """Does Spark itself know a table or view of that name?"""
+    from lakebed.engines.spark.session import has_table
+
+    return has_table(session, parts)
+
+
 def spark_frame(
     session: "SparkSession", plan: Plan, storage: Storage, *, metadata: tuple[str, ...] = ()
 ) -> "DataFrame":

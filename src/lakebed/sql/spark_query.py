@@ -1,6 +1,6 @@
 """Finds the lake's tables in a query in Spark's SQL, which is otherwise left as it was written."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -46,15 +46,14 @@ def find_spark_tables(text: str) -> list[SparkTable]:
 
 
 def with_names(
-    text: str, tables: Sequence[SparkTable], name_of: Callable[[int], str]
-) -> Iterator[str]:
-    """The pieces of the text with other names for some tables."""
-    at = 0
-    for number, table in enumerate(tables):
-        yield text[at : table.start]
-        yield name_of(number) + (f" AS `{table.alias}`" if table.alias else "")
-        at = table.end
-    yield text[at:]
+    text: str, tables: Sequence[SparkTable], names: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Pieces of the text, each with the name that stands for the table behind it."""
+    at, alias = 0, ""
+    for table, name in zip(tables, names, strict=True):
+        yield alias + text[at : table.start], name
+        at, alias = table.end, f" AS `{table.alias}`" if table.alias else ""
+    yield alias + text[at:], ""
 
 
 def _table(node: exp.Table, tokens: Sequence[Token]) -> SparkTable | None:

@@ -1,12 +1,10 @@
 """Columns of data files as the table has them now: renamed, filled with defaults, and guarded
 where Spark would push a filter down wrongly."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql import types as st
 
 from lakebed.engines.spark.predicate import literal, named
 from lakebed.engines.spark.types import spark_type
@@ -24,7 +22,6 @@ from lakebed.model.types import (
 )
 
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-_WIDEST = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +29,20 @@ class Shape:
     """How files differ from the table: fields to fill in, and fields whose filters must stay."""
 
     filled: frozenset[FieldId] = frozenset()  # with a default: the files lack them
-    nan: frozenset[FieldId] = frozenset()  # may hold NaN, which no statistics tell of
+    # may hold NaN, which no statistics tell of, or -0.0, which dictionaries keep apart from 0.0
+    floats: frozenset[FieldId] = frozenset()
 
     def shown(self, field: Field) -> Column:
         """A top-level column of the table, made from the file's."""
-        return self._member(lambda: named(field.physical), field, guarded=True).alias(field.name)
-
-    def _member(self, find: Callable[[], Column], field: Field, *, guarded: bool) -> Column:
         if field.id in self.filled:
-            assert field.initial_default is not None
-            assert isinstance(field.type, Primitive | DecimalType | FixedType)
-            return literal(field.initial_default, field.type)
-        return self._value(find(), field, guarded)
+            return _default(field).alias(field.name)
+        return self._value(named(field.physical), field, guarded=True).alias(field.name)
+
+    def _member(self, struct: Column, field: Field, guarded: bool) -> Column:
+        if field.id in self.filled:
+            # Spark takes a literal for NOT NULL, which is more than it can keep in a NULL struct.
+            return F.when(struct.isNotNull(), _default(field))
+        return self._value(struct.getField(field.physical), field, guarded)
 
     def _value(self, column: Column, field: Field, guarded: bool) -> Column:
         kind = field.type
@@ -60,32 +59,24 @@ class Shape:
         return not any(
             inner.id in self.filled
             or inner.type == Primitive("uuid")
-            or (guarded and _is_guarded(inner, self.nan))
+            or (guarded and _is_guarded(inner, self.floats))
             for inner in walk((field,))
         )
 
     def _leaf(self, column: Column, field: Field, guarded: bool) -> Column:
         if field.type == Primitive("uuid"):
             return _uuid_text(column)
-        if not guarded or not _is_guarded(field, self.nan):
+        if not guarded or not _is_guarded(field, self.floats):
             return column
         if isinstance(field.type, DecimalType):
             # There and back: a wider literal must not reach the statistics of a narrower file.
-            wide = st.DecimalType(_WIDEST, field.type.scale)
-            return column.cast(wide).cast(spark_type(field.type))
+            return F.negate(F.negate(column))
         return F.nanvl(column, F.lit(float("nan")).cast(spark_type(field.type)))
 
     def _nested(self, column: Column, kind: Type, guarded: bool) -> Column:
         match kind:
             case StructType(fields):
-                members = [
-                    self._member(
-                        lambda field=field: column.getField(field.physical),  # type: ignore[misc]
-                        field,
-                        guarded=guarded,
-                    ).alias(field.name)
-                    for field in fields
-                ]
+                members = (self._member(column, f, guarded).alias(f.name) for f in fields)
                 return F.when(column.isNotNull(), F.struct(*members))
             case ListType(element_id, element):
                 inner = Field(element_id, "element", element)
@@ -104,14 +95,20 @@ class Shape:
                 return column
 
 
+def _default(field: Field) -> Column:
+    assert field.initial_default is not None
+    assert isinstance(field.type, Primitive | DecimalType | FixedType)
+    return literal(field.initial_default, field.type)
+
+
 def _uuid_text(column: Column) -> Column:
     digits = F.lower(F.hex(column))
     text = F.concat_ws("-", *(digits.substr(first, length) for first, length in _UUID_PARTS))
     return F.when(column.isNotNull(), text)
 
 
-def _is_guarded(field: Field, nan: frozenset[FieldId]) -> bool:
+def _is_guarded(field: Field, floats: frozenset[FieldId]) -> bool:
     """Would Spark leave out row groups by a filter on it that must not be left out?"""
     if isinstance(field.type, DecimalType):
         return bool(field.widened)
-    return field.id in nan
+    return field.id in floats

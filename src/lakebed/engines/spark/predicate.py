@@ -56,10 +56,14 @@ def to_column(predicate: Predicate) -> SparkColumn:
             return _lookup(column).isNull()
         case Always(column, value):
             return F.when(_lookup(column).isNotNull(), F.lit(value))
+        case Compare(column, "=", value) if value == 0 and isinstance(value, float):
+            return to_column(In(column, (value,)))
         case Compare(column, operator, value):
-            return _COMPARISONS[operator](_values(column), _literal(column, value))
+            return _COMPARISONS[operator](_values(column), _literal(column, value, operator))
         case In(column, values, has_null):
-            found = _values(column).isin([_literal(column, value) for value in values])
+            # The Iceberg connector keeps 0.0 and -0.0 apart, and puts the latter first.
+            both = dict.fromkeys(n for v in values for n in ((repr(v), v), *_negative_zero(v)))
+            found = _values(column).isin([_literal(column, value) for _, value in both])
             return found | F.lit(None).cast("boolean") if has_null else found
         case Like(column, pattern):
             return _lookup(column).like(pattern)
@@ -76,8 +80,14 @@ def _values(column: Column) -> SparkColumn:
     return found.cast("double") if column.type == Primitive("float") else found
 
 
-def _literal(column: Column, value: Stored) -> SparkColumn:
+def _negative_zero(value: Stored) -> list[tuple[str, float]]:
+    return [("0.0", 0.0), ("-0.0", -0.0)] if isinstance(value, float) and value == 0 else []
+
+
+def _literal(column: Column, value: Stored, operator: Operator = "=") -> SparkColumn:
     assert column.type is not None, "only bound predicates can be evaluated"
+    if isinstance(value, float) and value == 0:
+        value = -0.0 if operator in (">=", "<") else 0.0 if operator in ("<=", ">") else value
     if column.type == Primitive("float"):
         return F.lit(float(value)).cast("double")
     return literal(value, column.type)

@@ -18,7 +18,7 @@ from lakebed.engines.spark.predicate import named, to_column
 from lakebed.engines.spark.types import check_types, file_schema, to_spark
 from lakebed.model.errors import DataCorrupt, ObjectMissing, UnsupportedFeature
 from lakebed.model.expressions import columns as compared
-from lakebed.model.files import LiveFile
+from lakebed.model.files import ColumnStats, LiveFile
 from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, walk
@@ -81,7 +81,7 @@ class _Scan:
 
     def frame(self, members: tuple[_Group, list[int]]) -> DataFrame:
         group, numbers = members
-        shape = Shape(group.filled, self._nan())
+        shape = Shape(group.filled, self._misleading())
         rows = self._load(numbers)
         listed = [shape.shown(field) for field in self._fields()]
         if not group.losing and not self.metadata:
@@ -188,12 +188,13 @@ class _Scan:
                     )
         return frozenset(lacking)
 
-    def _nan(self) -> frozenset[FieldId]:
-        """Numbers among which a NaN may be: the statistics in files do not tell."""
+    def _misleading(self) -> frozenset[FieldId]:
+        """Floats by whose statistics and dictionaries Spark would leave out rows that match."""
         return frozenset(
             field.id
             for field in _members(self._fields())
-            if field.type in _FLOATS and any(_may_be_nan(f, field.id) for f in self.plan.files)
+            if field.type in _FLOATS
+            and any(_misleads(f.file.stats.get(field.id)) for f in self.plan.files)
         )
 
 
@@ -204,9 +205,14 @@ def _members(fields: Sequence[Field]) -> Iterator[Field]:
             yield from _members(field.type.fields)
 
 
-def _may_be_nan(live: LiveFile, field_id: FieldId) -> bool:
-    found = live.file.stats.get(field_id)
-    return found is not None and found.nan_count != 0
+def _misleads(stats: ColumnStats | None) -> bool:
+    """May there be a NaN, or a -0.0?"""
+    if stats is None or stats.null_count == stats.value_count:
+        return False
+    low, up = stats.lower, stats.upper
+    if stats.nan_count != 0 or not isinstance(low, float) or not isinstance(up, float):
+        return True
+    return low <= 0.0 <= up
 
 
 def _must_hold(field: Field) -> bool:

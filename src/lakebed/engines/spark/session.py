@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +91,15 @@ def has_iceberg(session: SparkSession) -> bool:
     """Can it read Iceberg tables? Asked by a look at its settings, which every session answers."""
     extensions = session.conf.get("spark.sql.extensions", "") or ""
     return ICEBERG_EXTENSION in extensions
+
+
+def has_table(session: SparkSession, parts: Sequence[str]) -> bool:
+    """Does Spark know a table or view of its own by this name?"""
+    name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+    try:
+        return session.catalog.tableExists(name)
+    except PySparkException:
+        return False  # a catalog that is none
 
 
 def _live_session() -> SparkSession | None:
