@@ -120,6 +120,8 @@ class Catalog:
         """By id, so that a handle survives a rename; `name` is for the error only."""
         with self._store.read() as tx:
             head = tables.find_by_id(tx, table_id)
+            if head is not None:
+                tables.get_state(tx, head.id, head.state_id)  # asked for next, and then known
         if head is None:
             raise TableNotFound(
                 f"table {name} was dropped", hint="open a table by its name again", table=name

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
+import orjson
+
 from lakebed.formats.iceberg import avro
 from lakebed.formats.iceberg.avro import NULL, SOME, encode_bytes, encode_long, encode_string
 from lakebed.formats.iceberg.manifest_schemas import (
@@ -261,7 +263,9 @@ def _list_schema_json(format_version: int) -> bytes:
 
 
 def _compact(schema: AvroSchema) -> bytes:
-    return json.dumps(schema, separators=(",", ":")).encode()
+    plain = orjson.dumps(schema)
+    # Letters beyond ASCII are written as escapes, as ever: the same bytes for the same schema.
+    return plain if plain.isascii() else json.dumps(schema, separators=(",", ":")).encode()
 
 
 @lru_cache(maxsize=256)
