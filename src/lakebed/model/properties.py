@@ -1,25 +1,33 @@
 """Properties of tables and namespaces: text to text; what we publish ourselves is refused."""
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
+from lakebed.model.carried import (
+    CARRIED,
+    DELTA_CLAIMS,
+    check_carried,
+    is_carried,
+    refuse_replaced,
+)
 from lakebed.model.errors import InvalidSetting
 from lakebed.model.history import CHANGE_FEED
 from lakebed.model.names import is_text
-from lakebed.model.settings import BY_NAME, parse_setting
+from lakebed.model.settings import BY_NAME, SETTINGS, parse_setting
 
 # Published by us from what the table is; a user's value would contradict it.
 _OURS = (
-    "delta.",
+    *DELTA_CLAIMS,
     "schema.name-mapping.default",
     "gc.enabled",
     "format-version",
-    "lakebed.",
     "current-snapshot",
     "write.format.default",
     "write.metadata.",
     "write.data.path",
     "comment",
 )
+_OWNED = frozenset({"delta.", *(s.name.partition(".")[0] + "." for s in SETTINGS)})
 _MAX_TEXT = 65_536
 _MAX_NAME = 1024
 
@@ -31,6 +39,10 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
         if name == CHANGE_FEED:
             checked[name] = _true_or_false(name, text)
             continue
+        if is_carried(name):
+            check_carried(name, text)
+            continue
+        refuse_replaced(name)
         if name.startswith(_OURS) and name not in BY_NAME:
             raise InvalidSetting(
                 f"property {name!r} is published by lakebed itself",
@@ -38,7 +50,9 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
                 name=name,
             )
         setting = BY_NAME.get(name)
-        if setting is not None:
+        if setting is None:
+            _refuse_unknown(name)
+        else:
             if not setting.per_table:
                 raise InvalidSetting(
                     f"{name} is a setting of the lake, not of a table",
@@ -47,6 +61,23 @@ def check_properties(properties: Mapping[str, object]) -> dict[str, str]:
                 )
             checked[name] = str(parse_setting(setting, text))
     return checked
+
+
+def _refuse_unknown(name: str) -> None:
+    """Below prefixes that have a meaning, a name without one is a slip of the pen."""
+    prefix = name.partition(".")[0].lower() + "."
+    if "." not in name or prefix not in _OWNED:
+        return
+    known = [*(s.name for s in SETTINGS if s.per_table), *CARRIED, CHANGE_FEED]
+    near = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), near, n=1, cutoff=0.6)
+    raise InvalidSetting(
+        f"there is no property {name!r}",
+        hint=f"did you mean {near[close[0]]}?"
+        if close
+        else f"`lakebed settings` lists those of {prefix}*; other prefixes are free for your own",
+        name=name,
+    )
 
 
 def _true_or_false(name: str, text: str) -> str:

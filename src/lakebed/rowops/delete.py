@@ -87,5 +87,6 @@ def _rows(
     named = f"{relation} AS {quoted(target.name)}"
     bench.refuse_no_condition([where], named)
     if not files:
+        bench.try_on_nulls(where, named)
         return ()
     return bench.batches(f"SELECT _file, _pos FROM {named} WHERE {where.sql}")

@@ -5,11 +5,12 @@ found by file and position, and their other columns are read only where an expre
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
+from lakebed.engines.arrow.conform import conform
 from lakebed.engines.arrow.types import to_arrow
 from lakebed.model.errors import AmbiguousMerge, InvalidInput, SchemaMismatch
 from lakebed.model.expressions import TRUE, And, Predicate
@@ -198,6 +199,18 @@ class _Job:
             for clause in self._clauses[when]:
                 if clause.assigned is not None:
                     refuse_misfits(self._bench, self._target, clause.assigned, relations)
+                elif clause.action != "delete":
+                    self._refuse_other_types(clause)
+
+    def _refuse_other_types(self, clause: _Clause) -> None:
+        """All columns by name: types that can never fit, though no row may come."""
+        listed = ", ".join(self._values(clause, quoted))
+        source = f"{self._source.relation} AS {self._s}"
+        shape = self._bench.shape(f"SELECT {listed} FROM {source} LIMIT 0")
+        fields = tuple(replace(f, required=False) for f in self._target.schema.fields)
+        none = pa.RecordBatch.from_pylist([], schema=shape)
+        for _ in conform([none], replace(self._target.schema, fields=fields)):
+            pass
 
     def drop(self) -> None:
         """A second attempt makes its own."""

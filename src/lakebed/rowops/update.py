@@ -45,6 +45,8 @@ def update(
             test = bench.expression(condition.text, "the condition")
             bench.refuse_no_condition([test], f"{relation} AS {alias}")
             where = f" WHERE {test.sql}"
+            if not files:
+                bench.try_on_nulls(test, f"{relation} AS {alias}")
         if not files:
             return
         for batch in bench.batches(f"SELECT {listed} FROM {relation} AS {alias}{where}"):

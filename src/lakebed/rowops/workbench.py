@@ -153,6 +153,11 @@ class Workbench:
                     hint="compare it with something, as in n <> 0",
                 )
 
+    def try_on_nulls(self, test: Expression, relation: str) -> None:
+        """Literals that fit no column are refused where no row is met, too; `relation` as FROM."""
+        none = "(VALUES (1)) AS _lakebed_none(one)"
+        self.row(f"SELECT {test.sql} AS answer FROM {none} LEFT JOIN {relation} ON FALSE")
+
     def expression(self, text: object, what: str) -> Expression:
         """`text` if it is one expression; `what` names it in errors."""
         if not isinstance(text, str) or not is_text(text) or not text.strip():

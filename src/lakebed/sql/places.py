@@ -5,9 +5,11 @@ from difflib import SequenceMatcher
 
 from lakebed.model.errors import SqlError
 from lakebed.sql.query import Expression, Select, Span
+from lakebed.sql.reader import string_value
 from lakebed.sql.source import Source, Token
 
 _PLACE = re.compile(r"^line \d+, column \d+: ")
+_TOLD = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _MOST_TOKENS = 3000  # comparing more takes too long for an error message
 
 
@@ -38,6 +40,15 @@ def name_offset(source: Source, span: Span, name: str) -> int | None:
     """Where a statement first writes a name."""
     wanted = name.casefold()
     return next((t.start for t in _inside(source, span) if t.name.casefold() == wanted), None)
+
+
+def text_offset(source: Source, span: Span, message: str) -> int | None:
+    """Where a statement writes a text in quotes that a message tells of."""
+    told = {a or b for a, b in _TOLD.findall(message)}
+    for token in _inside(source, span):
+        if token.kind == "string" and token.text[0] == "'" and string_value(token) in told:
+            return token.start
+    return None
 
 
 def _inside(source: Source, span: Span) -> list[Token]:

@@ -84,7 +84,7 @@ def parse_predicate(text: str) -> Predicate:
 
     >>> parse_predicate("price > 2.50 AND kind IN ('a', 'b')")
     """
-    plain = _plain(text)
+    plain = _plain(text) if isinstance(text, str) else None
     if plain is not None:
         return plain
     node = _parse(text)

@@ -3,8 +3,9 @@
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from uuid import UUID
@@ -15,6 +16,7 @@ from lakebed.model.expressions import (
     TRUE,
     Always,
     And,
+    Column,
     Compare,
     Constant,
     In,
@@ -56,6 +58,51 @@ def where_of(
         if _is_certain(given, schema):
             kept.append(bound)
     return And(tuple(kept)) if kept else TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A text that a query compares with a column of another type; only the engine can read it."""
+
+    column: tuple[str, ...]
+    text: str
+
+
+def doubts_of(
+    conjuncts: Sequence[Conjunct], schema: Schema, parameters: Mapping[str, object]
+) -> tuple[Doubt, ...]:
+    """Texts in conditions that are perhaps no values of their columns."""
+    found: list[Doubt] = []
+    for conjunct in conjuncts:
+        with suppress(_Unknown):
+            found += _doubts(_given(conjunct.predicate, parameters), schema)
+    return tuple(found)
+
+
+def _doubts(predicate: Predicate, schema: Schema) -> Iterator[Doubt]:
+    match predicate:
+        case Not(operand):
+            yield from _doubts(operand, schema)
+        case And(operands) | Or(operands):
+            for each in operands:
+                yield from _doubts(each, schema)
+        case Compare(column, _, value):
+            if _is_doubtful(column, value, schema):
+                yield Doubt(column.path, str(value))
+        case In(column, values):
+            for value in values:
+                if _is_doubtful(column, value, schema):
+                    yield Doubt(column.path, str(value))
+
+
+def _is_doubtful(column: Column, value: Stored, schema: Schema) -> bool:
+    if type(value) is not str or _type(schema, column.path) is None:
+        return False
+    try:
+        bind(Compare(column, "=", value), schema)
+    except InvalidExpression:
+        return True
+    return False
 
 
 def stand_in(name: str) -> str:

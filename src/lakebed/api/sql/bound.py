@@ -7,6 +7,7 @@ import pyarrow as pa
 from lakebed.core.plan import Plan
 from lakebed.model.ids import TableId
 from lakebed.sql.query import Reference
+from lakebed.sql.where import Doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Bound:
     reference: Reference  # with its full name
     rows: Plan | pa.Table | str
     table_id: TableId | None = None  # whose version must be kept while it is read
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def name(self) -> str:

@@ -10,12 +10,14 @@ from lakebed.api.sql.bound import Bound
 from lakebed.api.sql.context import Context, Values
 from lakebed.api.sql.metadata import metadata_rows
 from lakebed.api.txtable import TransactionTable
+from lakebed.core.extremes import Answer, Wanted
 from lakebed.core.plan import Plan
 from lakebed.core.scan import pruned_plan
 from lakebed.model.errors import InvalidInput, SqlError, SqlUnsupported, VersionNotFound
 from lakebed.model.history import TableHead
 from lakebed.model.ids import Version
 from lakebed.model.names import TableName
+from lakebed.model.quoting import quoted, text_literal
 from lakebed.rowops.literal import literal
 from lakebed.security.policy import require
 from lakebed.sql.inline import inlined
@@ -23,7 +25,7 @@ from lakebed.sql.parse import parse_script
 from lakebed.sql.places import unplaced
 from lakebed.sql.query import Expression, Parameter, Reference, Select
 from lakebed.sql.views import nested
-from lakebed.sql.where import where_of
+from lakebed.sql.where import Doubt, doubts_of, where_of
 
 if TYPE_CHECKING:
     from lakebed.engines.duckdb.session import Session
@@ -60,8 +62,8 @@ class Relations:
             found.append(self._table(reference, heads.get(name)))
         return found
 
-    def row_count(self, reference: Reference) -> int | None:
-        """The rows of a table as it is now: its head knows them. None for anything else."""
+    def known(self, reference: Reference, wanted: Sequence[Wanted]) -> Answer | None:
+        """Of a table as it is now: how many rows, and these values. None: it must be read."""
         if self._context.transaction is not None or _travels(reference):
             return None
         name = self._context.full(reference.name)
@@ -69,7 +71,9 @@ class Relations:
             return None
         require(self._context.parts.principal, "read", str(name))
         (head,) = self._context.parts.catalog.find_many([name])
-        return head.live_rows
+        if not wanted:
+            return Answer(head.live_rows, [])
+        return self._context.parts.extremes.find(head.id, wanted)
 
     def _sort(
         self,
@@ -142,9 +146,14 @@ class Relations:
         if head is None:
             staged = self._staged(reference.name)
             where = where_of(reference.where, staged.schema, self._values)
-            return Bound(reference, _narrowed(staged.seen(where), reference))
+            seen = _narrowed(staged.seen(where), reference)
+            return Bound(reference, seen, doubts=self._doubts(reference, seen))
         line, version = self._at(reference, head)
-        return Bound(reference, self._plan(reference, line, version), head.id)
+        plan = self._plan(reference, line, version)
+        return Bound(reference, plan, head.id, self._doubts(reference, plan))
+
+    def _doubts(self, reference: Reference, plan: Plan) -> tuple[Doubt, ...]:
+        return doubts_of(reference.where, plan.schema, self._values)
 
     def _staged(self, name: TableName) -> TransactionTable:
         own = self._own.get(str(name))
@@ -240,6 +249,16 @@ def bind(engine: "Session", relations: Iterable[Bound]) -> None:
                 _bind_view(engine, relation, sql)
             case rows:
                 engine.bind_rows(placeholder, rows)
+
+
+def refuse_doubts(engine: "Session", relations: Iterable[Bound]) -> None:
+    """Texts that the engine cannot read as values of their columns, whether rows come or not."""
+    for relation in relations:
+        for doubt in relation.doubts:
+            column = ".".join(map(quoted, doubt.column))
+            none = f"SELECT {column} FROM {quoted(relation.reference.placeholder)} LIMIT 0"
+            text = text_literal(doubt.text)
+            engine.batches(f"SELECT CASE WHEN FALSE THEN ({none}) ELSE {text} END").read_all()
 
 
 def _bind_view(engine: "Session", view: Bound, sql: str) -> None:

@@ -8,9 +8,9 @@ import pyarrow as pa
 from lakebed.api.engine import open_engine
 from lakebed.api.sql.bound import Bound
 from lakebed.api.sql.context import Context, Values
-from lakebed.api.sql.counting import all_rows, counted
+from lakebed.api.sql.counting import answered, counted, extremes_in
 from lakebed.api.sql.engine import engine_for
-from lakebed.api.sql.relations import Relations, bind
+from lakebed.api.sql.relations import Relations, bind, refuse_doubts
 from lakebed.api.sql.result import Result
 from lakebed.api.sql.wording import readable_name
 from lakebed.core.lease import LeaseKeeper
@@ -25,10 +25,9 @@ from lakebed.sql.statements import Explain
 def run_select(context: Context, select: Select, values: Values) -> Result:
     found = Relations(context, values)
     wanted = aggregates_of(select) or ()
-    if wanted and all(each.column is None for each in wanted):
-        rows = found.row_count(select.tables[0])
-        if rows is not None:
-            return Result(all_rows(wanted, rows))
+    known = found.known(select.tables[0], extremes_in(wanted)) if wanted else None
+    if known is not None:
+        return Result(answered(wanted, known))
     relations = found.bound(select.tables)
     answer = counted(wanted, relations) if wanted else None
     if answer is not None:
@@ -58,6 +57,8 @@ def stream(
         engine = stack.enter_context(engine_for(context.parts, sql, relations))
         with wording.of_query(select, relations):
             bind(engine, relations)
+            with wording.of_statement(select.span):
+                refuse_doubts(engine, relations)
             reader = engine.batches(sql, given)
         leases = [stack.enter_context(each) for each in _leases(context, relations)]
     except BaseException:

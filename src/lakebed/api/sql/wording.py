@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from lakebed.api.sql.bound import Bound
 from lakebed.core.plan import Plan
-from lakebed.model.errors import LakebedError, SqlColumnUnknown
+from lakebed.model.errors import ConversionFailed, LakebedError, SqlColumnUnknown
 from lakebed.sql.fragments import PLACEHOLDER
-from lakebed.sql.places import name_offset, offset_of, unplaced
+from lakebed.sql.places import name_offset, offset_of, text_offset, unplaced
 from lakebed.sql.query import Expression, Reference, Select, Span, readable
 from lakebed.sql.source import Source
 
@@ -50,6 +50,8 @@ class Wording:
             source = self._source()
             name = error.context.get("column")
             offset = name_offset(source, span, name) if isinstance(name, str) else None
+            if isinstance(error, ConversionFailed):
+                offset = text_offset(source, span, error.message)
             offset = span.start if offset is None else offset
             raise _reworded(error, source, offset, tables, "") from error
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakebed.formats.delta.actions import ProtocolAction
+from lakebed.model.carried import DELTA_CLAIMS
 from lakebed.model.history import CHANGE_FEED, TableState
 from lakebed.model.ids import Version
 from lakebed.model.types import Field, StructType
@@ -97,26 +98,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("timestampNtz", readers=True, used=lambda state: state.schema.uses_timestamp_ntz),
 )
 
-# Properties that claim a feature or a protocol: only what the protocol action says is true.
-CLAIMS = (
-    "delta.checkpointPolicy",
-    "delta.columnMapping.",
-    "delta.constraints.",
-    "delta.coordinatedCommits.",
-    CHANGE_FEED,
-    "delta.enableDeletionVectors",
-    "delta.enableIcebergCompat",
-    "delta.enableInCommitTimestamps",
-    "delta.enableRowTracking",
-    "delta.enableTypeWidening",
-    "delta.feature.",
-    "delta.inCommitTimestampEnablement",
-    "delta.minReaderVersion",
-    "delta.minWriterVersion",
-    "delta.rowTracking",
-    "delta.universalFormat.",
-)
-
 
 def protocol_of(state: TableState) -> ProtocolAction:
     """The lowest protocol that is true beside the fence."""
@@ -132,7 +113,7 @@ def protocol_of(state: TableState) -> ProtocolAction:
 
 def configuration_of(state: TableState, start: Start | None) -> dict[str, str]:
     """The table's properties as they are, but for claims, and those of the features in use."""
-    shown = {k: v for k, v in state.properties.items() if not k.startswith(CLAIMS)}
+    shown = {k: v for k, v in state.properties.items() if not k.startswith(DELTA_CLAIMS)}
     for feature in FEATURES:
         if feature.used(state):
             shown.update(feature.properties(state))

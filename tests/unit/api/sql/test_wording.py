@@ -97,3 +97,22 @@ def test_error_while_rows_are_read_has_its_place_too(lake: Lake) -> None:
 
     assert error.code == "CONVERSION_FAILED"
     assert error.context["character"] == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("SELECT * FROM s.none WHERE n = 'abc'", 32),
+        ("SELECT * FROM s.none AS x WHERE x.d < 'soon'", 39),
+        ("DELETE FROM s.none WHERE n = 'abc'", 30),
+        ("UPDATE s.none SET n = 1 WHERE d IN ('2024-01-31', 'abc')", 51),
+    ],
+)
+def test_text_of_another_type_is_shown_though_no_row_is_met(
+    lake: Lake, text: str, column: int
+) -> None:
+    lake.sql("CREATE TABLE s.none (n INT, d DATE)")
+
+    error = refusal(lake, text)
+
+    assert (error.code, error.context["character"]) == ("CONVERSION_FAILED", column)
