@@ -318,6 +318,7 @@ def _wire(
     from lakebed.api.settings import Settings
     from lakebed.core.catalog import Catalog
     from lakebed.core.commit import Committer
+    from lakebed.core.extremes import Extremes
     from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
     from lakebed.core.refs import Refs
@@ -353,6 +354,7 @@ def _wire(
             storage=storage,
             catalog=catalog,
             planner=Planner(store),
+            extremes=Extremes(store),
             refs=Refs(store),
             views=Views(store),
             runs=Runs(store),

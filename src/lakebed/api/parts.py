@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lakebed.api.settings import Settings
 from lakebed.core.catalog import Catalog
 from lakebed.core.commit import Committer
+from lakebed.core.extremes import Extremes
 from lakebed.core.lease import Leases
 from lakebed.core.outbox import Outbox
 from lakebed.core.refs import Refs
@@ -26,6 +27,7 @@ class Parts:
     storage: Storage
     catalog: Catalog
     planner: Planner
+    extremes: Extremes
     refs: Refs
     views: Views
     runs: Runs

@@ -36,7 +36,7 @@ def test_no_file_is_opened(
     lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch, sql: str, expected: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(LocalStorage, "open_input", None)
-    monkeypatch.setattr("lakebed.api.sql.select.open_engine", None)
+    monkeypatch.setattr("lakebed.api.sql.select.engine_for", None)
 
     assert rows(lake, sql) == [expected]
 
