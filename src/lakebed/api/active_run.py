@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import pyarrow as pa
+
+from lakebed.api.changes import Changes
 from lakebed.api.options import Options
 from lakebed.api.parts import Parts
+from lakebed.api.points import Point
 from lakebed.api.transaction import Transaction
 from lakebed.core.crash import crash_point
 from lakebed.core.lease import LeaseKeeper
@@ -20,6 +24,7 @@ from lakebed.model.history import Commit, TableHead
 from lakebed.model.ids import FileId, TableId, Version
 from lakebed.model.names import parse_table_name
 from lakebed.model.runs import (
+    RUNNING,
     SUCCEEDED,
     Cursor,
     FileMark,
@@ -51,7 +56,7 @@ class PinnedTable:
 class ActiveRun:
     """Alive while its block lasts; what is not finished by then has failed."""
 
-    def __init__(self, parts: Parts, run: Run, options: Options, lost: Run | None) -> None:
+    def __init__(self, parts: Parts, run: Run, options: Options, lost: Run | None = None) -> None:
         self._parts = parts
         self.run = run
         self.transaction = Transaction(parts, options)
@@ -61,7 +66,9 @@ class ActiveRun:
         self._held = ExitStack()
         self._stop = threading.Event()
         self._beat = threading.Thread(target=self._stay_alive, name="lakebed-run", daemon=True)
-        self._beat.start()
+        self._is_alive = run.status == RUNNING  # one that only looks has no row and no leases
+        if self._is_alive:
+            self._beat.start()
         if lost is not None:
             self._clear(lost.id)
 
@@ -119,6 +126,32 @@ class ActiveRun:
             self._frame(session, came) if came.files else None,
         )
 
+    def feed(self, name: str, after: Version | None, until: Version) -> pa.Table:
+        """Every change after one version up to another, with `_op`, `_version` and `_time`."""
+        return Changes(
+            self._parts,
+            self._heads[name],
+            Point(version=after),
+            Point(version=until),
+            columns=None,
+            where=None,
+        ).to_arrow()
+
+    def has_changed(self, name: str, after: Version | None) -> bool:
+        """Are there rows that are gone or that came since a version? Files alone tell."""
+        plan = self._plan(name)
+        if after is None:
+            return True
+        return any(side.files for side in self._since(name, plan, after))
+
+    def staged_count(self, name: str) -> int:
+        """How many rows this run has staged for a table."""
+        return sum(f.rows for f in self._plan(name).files if f.id < FileId(0))
+
+    def is_changed(self, name: str) -> bool:
+        """Has this run staged a change of the table?"""
+        return self.transaction.has(name) and self.transaction.table(name).is_changed
+
     def staged_rows(self, session: "SparkSession", name: str) -> "DataFrame":
         """The rows that this run has staged for a table, without those that were there."""
         plan = self._plan(name)
@@ -161,6 +194,8 @@ class ActiveRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not self._is_alive:
+            return
         self._stop.set()
         self._beat.join()
         with suppress(LakebedError):
@@ -180,9 +215,9 @@ class ActiveRun:
                 f"table {name} has no version {after}, up to which it was read before",
                 hint="--full-refresh the step",
             )
-        state, live = planner.look(head, after)
-        refuse_narrower([state], plan.schema)
-        old = Seen(live, lambda files: planner.positions(head, files))
+        then = planner.look(head, after)
+        refuse_narrower([then.state], plan.schema)
+        old = Seen(then.live, lambda files: planner.positions(head, files))
         new = Seen(plan.files, lambda _: plan.deleted)
         return difference(old, new, plan)
 
@@ -190,8 +225,9 @@ class ActiveRun:
         return spark_frame(session, plan, self._parts.storage)
 
     def _hold(self, keeper: LeaseKeeper) -> None:
-        self._held.enter_context(keeper)
-        self._keepers.append(keeper)
+        if self._is_alive:
+            self._held.enter_context(keeper)
+            self._keepers.append(keeper)
 
     def _stay_alive(self) -> None:
         while not self._stop.wait(_BEAT_S):

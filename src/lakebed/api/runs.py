@@ -42,6 +42,13 @@ class Runs:
             return self._parts.runs.upstream(head.id)
         return self._parts.runs.downstream(head.id)
 
+    def peek(self, pipeline: str) -> ActiveRun:
+        """What a run would see now; it is none, and writes nothing."""
+        require(self._parts.principal, "read", "*")
+        options = check_options({})
+        nothing = Run("", pipeline, "peek", 0, None, options.author, RunReport())
+        return ActiveRun(self._parts, nothing, options)
+
     def begin(
         self,
         pipeline: str,

@@ -1,6 +1,7 @@
 """Values of the API as records: what `--json` answers and what tables are drawn from."""
 
-from datetime import date, timedelta
+import dataclasses
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakebed.cli.output import count_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lakebed.api.table import FileEntry, Table
     from lakebed.maintenance.findings import Finding, Report
     from lakebed.model.history import Commit, Ref
+    from lakebed.model.runs import Run
 
 Record = dict[str, Any]
 _EPOCH = date(1970, 1, 1)
@@ -194,4 +196,21 @@ def finding_record(finding: "Finding") -> Record:
         "format": finding.format,
         "path": finding.path,
         "message": finding.message,
+    }
+
+
+def run_record(run: "Run") -> Record:
+    failure = run.report.failure
+    took_ms = None if run.finished_ms is None else run.finished_ms - run.started_ms
+    return {
+        "id": run.id,
+        "pipeline": run.pipeline,
+        "status": run.status,
+        "started": datetime.fromtimestamp(run.started_ms / 1000, UTC).isoformat(),
+        "seconds": None if took_ms is None else took_ms / 1000,
+        "author": run.author,
+        "parameters": dict(run.report.parameters),
+        "steps": [dataclasses.asdict(step) for step in run.report.steps],
+        "written": dict(run.report.written),
+        "error": None if failure is None else dataclasses.asdict(failure),
     }

@@ -17,9 +17,12 @@ from lakebed.cli.failures import USAGE, run
 from lakebed.cli.history import files, history
 from lakebed.cli.init import init
 from lakebed.cli.namespace import namespace
+from lakebed.cli.new_pipeline import new_pipeline
 from lakebed.cli.publish import publish, status
 from lakebed.cli.ref import branch, tag
 from lakebed.cli.restore import restore
+from lakebed.cli.run import run as run_command
+from lakebed.cli.runs import lineage, runs
 from lakebed.cli.settings import settings
 from lakebed.cli.sql import sql
 from lakebed.cli.table import table
@@ -97,5 +100,9 @@ for command in (
     check,
     settings,
     upgrade,
+    run_command,
+    runs,
+    lineage,
+    new_pipeline,
 ):
     main.add_command(command)

@@ -1,6 +1,6 @@
 """The graph of a pipeline for people: text, Mermaid, SVG."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 
 from lakebed.pipelines.graph import Graph, makers_of
@@ -123,9 +123,3 @@ def _mode(step: Step) -> str:
         if step.output.key
         else step.output.mode
     )
-
-
-def plan_lines(reasons: Mapping[str, str]) -> list[str]:
-    """A line per step: what the run would do with it, and why."""
-    wide = max(map(len, reasons), default=0)
-    return [f"{table:<{wide}}  {reason}" for table, reason in reasons.items()]

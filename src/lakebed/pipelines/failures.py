@@ -3,6 +3,9 @@
 import traceback
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from lakebed.model.errors import LakebedError, StepFailed
 from lakebed.pipelines.step import Step
 
@@ -21,7 +24,7 @@ def user_line(error: BaseException, file: str) -> str:
     return f"{name}:{lines[-1]}" if lines else name
 
 
-def step_failed(step: Step, error: BaseException) -> LakebedError:
+def step_failed(step: Step, error: Exception) -> Exception:
     """One sentence with the step's name and the user's line; errors of lakebed keep their kind."""
     place = _place(step, error)
     if isinstance(error, LakebedError):
@@ -32,6 +35,9 @@ def step_failed(step: Step, error: BaseException) -> LakebedError:
             hint=error.hint,
             **{**error.context, "step": step.table, "place": place},
         )
+    ours = ":" not in user_line(error, step.file)
+    if ours and not isinstance(error, PySparkException | Py4JError):
+        return error  # not from the step: a defect, or a machine that fails
     what, hint = _spoken(error)
     return StepFailed(
         f"step {step.table} ({place}): {what}", hint=hint, step=step.table, place=place

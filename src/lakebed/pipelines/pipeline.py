@@ -3,11 +3,19 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
+from pyspark.sql import SparkSession
+
+from lakebed.api.lake import Lake
+from lakebed.api.spark import SparkOptions
 from lakebed.model.errors import PipelineInvalid
 from lakebed.model.names import is_text
+from lakebed.model.runs import Run
 from lakebed.pipelines.graph import Graph, make_graph
+from lakebed.pipelines.plan import Planned, make_request, plan_steps
+from lakebed.pipelines.progress import Listener, silent
+from lakebed.pipelines.runner import Job, default_parallel, execute
 from lakebed.pipelines.step import Step, make_output, make_step
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -75,6 +83,54 @@ class Pipeline:
     def graph(self) -> Graph:
         """The steps in order; refused when they do not go together."""
         return make_graph(self._steps)
+
+    def plan(
+        self,
+        *,
+        select: str | Sequence[str] = (),
+        full_refresh: str | Sequence[str] = (),
+        backfill: str | None = None,
+        where: str | None = None,
+        params: Mapping[str, object] | None = None,
+    ) -> tuple[Planned, ...]:
+        """What run() would look at, in order, with the same arguments; nothing is read."""
+        request = make_request(select, full_refresh, backfill, where, params)
+        return plan_steps(self.graph(), request)
+
+    def run(
+        self,
+        lake: Lake,
+        *,
+        select: str | Sequence[str] = (),
+        full_refresh: str | Sequence[str] = (),
+        backfill: str | None = None,
+        where: str | None = None,
+        params: Mapping[str, object] | None = None,
+        session: SparkSession | None = None,
+        wait_s: float = 0.0,
+        parallel: int | None = None,
+        author: str | None = None,
+        listen: Listener = silent,
+        **spark: Unpack[SparkOptions],
+    ) -> Run:
+        """Run the steps on Spark and commit all their tables together, or none.
+
+        `wait_s`: how long to wait for another run of this pipeline. Other options are those of
+        `lake.spark()`. Returns the record of the run; a failure is raised.
+        """
+        graph = self.graph()
+        request = make_request(select, full_refresh, backfill, where, params)
+        job = Job(
+            self.name,
+            self.folder,
+            graph,
+            plan_steps(graph, request),
+            listen,
+            wait_s,
+            parallel or default_parallel(),
+            author,
+        )
+        return execute(lake, job, session, **spark)
 
 
 def _folder_of_caller() -> Path:

@@ -253,7 +253,7 @@ def test_a_pipeline_is_loaded_from_a_file(tmp_path: Path) -> None:
         "from lakebed.pipelines import Pipeline, current\n"
         "p = Pipeline('sales')\n"
         "@p.step('a.b')\n"
-        "def b(x: DataFrame = current('a.a')):\n"
+        "def b(x=current('a.a')):\n"
         "    return x\n"
         "if __name__ == '__main__':\n"
         "    raise SystemExit('ran as a program')\n"

@@ -1,0 +1,103 @@
+"""How a run is shown while it goes on: lines for people, JSON lines for programs."""
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lakebed.cli.describe import run_record
+from lakebed.cli.output import count_of, one_line, say, to_json, write_bytes
+
+if TYPE_CHECKING:
+    from lakebed.model.runs import Run, StepReport
+    from lakebed.pipelines.progress import Event, Listener
+
+
+@contextmanager
+def listener_for(*, as_json: bool) -> Iterator["Listener"]:
+    if as_json:
+        yield _to_json
+        return
+    live = _Live(sys.stderr.isatty())
+    try:
+        yield live.listen
+    finally:
+        live.clear()
+
+
+def _to_json(event: "Event") -> None:
+    from lakebed.pipelines.progress import RunBegan, RunEnded, StepBegan, StepEnded
+
+    match event:
+        case RunBegan(run, steps):
+            plain = {"event": "run_began", "run": run.id, "pipeline": run.pipeline, "steps": steps}
+        case StepBegan(table, how):
+            plain = {"event": "step_began", "table": table, "how": how}
+        case StepEnded(report):
+            plain = {"event": "step_ended", **dataclasses.asdict(report)}
+        case RunEnded(run):
+            plain = {"event": "run_ended", **run_record(run)}
+    write_bytes(to_json(plain).encode() + b"\n")
+
+
+class _Live:
+    """On a terminal the steps under way stand in the last line."""
+
+    def __init__(self, terminal: bool) -> None:
+        self._terminal = terminal
+        self._under_way: list[str] = []
+
+    def listen(self, event: "Event") -> None:
+        from lakebed.pipelines.progress import RunBegan, RunEnded, StepBegan, StepEnded
+
+        self.clear()
+        match event:
+            case RunBegan(run, steps):
+                say(f"run {run.id} of {run.pipeline}: {count_of(len(steps), 'step')}")
+            case StepBegan(table, how):
+                self._under_way.append(table)
+                if not self._terminal:
+                    say(f"{table}: began" + ("" if how == "incremental" else f" ({how})"))
+            case StepEnded(report):
+                if report.table in self._under_way:
+                    self._under_way.remove(report.table)
+                say(step_line(report))
+            case RunEnded(run):
+                self._under_way.clear()
+                say(_summary(run))
+        self._show()
+
+    def clear(self) -> None:
+        if self._terminal:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+    def _show(self) -> None:
+        if self._terminal and self._under_way:
+            sys.stderr.write(f"… {', '.join(self._under_way)}")
+            sys.stderr.flush()
+
+
+def step_line(report: "StepReport") -> str:
+    if report.status == "unchanged":
+        return f"{report.table}: nothing new"
+    seconds = f"{report.duration_ms / 1000:.1f} s"
+    if report.status != "done":
+        return f"{report.table}: {report.status} after {seconds}"
+    parts = [count_of(report.rows or 0, "row")]
+    if report.dropped:
+        parts.append(f"{report.dropped:,} dropped")
+    bad = [e for e in report.expectations if not e.passed and e.action == "warn"]
+    parts += [one_line(f"warning: {e.text}: {e.detail or f'{e.rows:,} rows'}") for e in bad]
+    return f"{report.table}: {', '.join(parts)}, {seconds}"
+
+
+def _summary(run: "Run") -> str:
+    took = ((run.finished_ms or run.started_ms) - run.started_ms) / 1000
+    if run.status == "succeeded":
+        wrote = ", ".join(f"{t} version {v}" for t, v in run.report.written.items())
+        return f"run {run.id} succeeded in {took:.1f} s: {wrote}"
+    if run.status == "unchanged":
+        return f"run {run.id}: nothing new, nothing changed"
+    return f"run {run.id} {run.status} after {took:.1f} s: no table was changed"

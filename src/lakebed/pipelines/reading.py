@@ -1,0 +1,169 @@
+"""What a step reads in this run: how far each input has moved, and its rows as a frame."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakebed.model.errors import PipelineInvalid, StepFailed
+from lakebed.model.ids import Version
+from lakebed.model.runs import Cursor, Derivation, FileMark, InputReport
+from lakebed.pipelines.context import Context
+from lakebed.pipelines.inputs import Changes, Current, Files, Input, Jdbc, Source
+from lakebed.pipelines.listing import list_files
+from lakebed.pipelines.net import change_feed, net_changes
+from lakebed.pipelines.plan import Planned
+
+_STRICT = {"csv", "json"}
+
+
+class InputWarning(UserWarning):
+    """An input is not read as one may expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One input of a step in this run; decided after the steps before it, before Spark is asked."""
+
+    given: Input
+    is_new: bool
+    report: InputReport
+    cursor: Cursor | None = None
+    after: Version | None = None
+    until: Version | None = None
+    files: tuple[FileMark, ...] = ()
+    known: tuple[str, ...] = ()
+    forgets: bool = False  # marks of files begin anew
+    is_there: bool = True
+    derivation: Derivation | None = field(default=None)
+
+
+def look_at(context: Context, planned: Planned, given: Input) -> Reading:
+    match given:
+        case Current() | Changes():
+            if not context.has_table(given.table):
+                return _absent(given)
+            return _table_reading(context, planned, given)
+        case Files():
+            return _files_reading(context, planned, given)
+        case Jdbc() | Source():
+            kind, _, name = given.key.partition(":")
+            derivation = Derivation(planned.step.table, given.key)
+            return Reading(given, True, InputReport(name, kind), derivation=derivation)
+
+
+def frame_of(context: Context, planned: Planned, reading: Reading) -> DataFrame:
+    match reading.given:
+        case Current(table):
+            return context.table(table)
+        case Changes(feed=True):
+            return change_feed(context, reading.given, reading.after)
+        case Changes():
+            return net_changes(context, reading.given, reading.after)
+        case Files():
+            return _files_frame(context, planned, reading, reading.given)
+        case Jdbc(url, options):
+            return context.session.read.format("jdbc").option("url", url).options(**options).load()
+        case Source(make):
+            made: object = make(context.session)
+            if not isinstance(made, DataFrame):
+                raise StepFailed(
+                    f"{reading.given.key} gave {type(made).__name__}, no DataFrame",
+                    hint="return a DataFrame of the session it is given",
+                )
+            return made
+
+
+def _absent(given: Current | Changes) -> Reading:
+    kind, _, name = given.key.partition(":")
+    return Reading(given, False, InputReport(name, kind), is_there=False)
+
+
+def _table_reading(context: Context, planned: Planned, given: Current | Changes) -> Reading:
+    step, name = planned.step.table, given.table
+    pinned, moved = context.pinned.get(name), context.run.is_changed(name)
+    before = context.run.cursor(step, given.key)
+    known = before is not None and pinned is not None and before.table_id == pinned.id
+    after = before.version if before is not None and known else None
+    if planned.how != "incremental":
+        after = None
+    elif isinstance(given, Changes) and before is not None and not known:
+        raise PipelineInvalid(
+            f"step {step}: table {name} is not the one that was read before: it was dropped and"
+            " made again",
+            hint=f"--full-refresh {step}",
+        )
+    if isinstance(given, Changes):
+        is_new = (moved or _has_moved(pinned, after)) and context.run.has_changed(name, after)
+    else:
+        is_new = moved or _has_moved(pinned, after)
+    until = None if moved or pinned is None else pinned.version
+    cursor = Cursor(step, given.key, pinned.id if pinned else None, until, table=name)
+    shown = after if isinstance(given, Changes) else None
+    kind, _, _ = given.key.partition(":")
+    return Reading(
+        given,
+        is_new,
+        InputReport(name, kind, shown, until),
+        cursor,
+        after,
+        until,
+        derivation=Derivation(step, name, pinned.id if pinned else None, shown, until),
+    )
+
+
+def _has_moved(pinned: object, after: Version | None) -> bool:
+    return after is None or getattr(pinned, "version", None) != after
+
+
+def _files_reading(context: Context, planned: Planned, given: Files) -> Reading:
+    step, key = planned.step.table, given.key
+    found = list_files(context, step, given)
+    known: Mapping[str, FileMark] = context.run.marks(step, key)
+    again = planned.how != "incremental"
+    new = [f for f in found if again or f.path not in known]
+    changed = [f for f in found if f.path in known and f != known[f.path]]
+    if changed and not again:
+        warnings.warn(
+            f"step {step}: {changed[0].path} changed after it was read; it is not read again"
+            f" (--full-refresh {step} would)",
+            InputWarning,
+            stacklevel=2,
+        )
+    return Reading(
+        given,
+        bool(new),
+        InputReport(given.pattern, "files", files=len(new)),
+        files=tuple(new),
+        known=tuple(f.path for f in found if f.path in known),
+        forgets=planned.how == "full refresh",
+        derivation=Derivation(step, key),
+    )
+
+
+def _files_frame(context: Context, planned: Planned, reading: Reading, given: Files) -> DataFrame:
+    reader = context.session.read.format(given.format)
+    if given.format in _STRICT:
+        reader = reader.option("mode", "FAILFAST")  # a row that cannot be read is no NULL
+    reader = reader.options(**given.options)
+    if given.schema is not None:
+        reader = reader.schema(given.schema)
+    paths = [f.path for f in reading.files]
+    if not paths and given.schema is None and not reading.known:
+        raise StepFailed(
+            f"step {planned.step.table}: no file matches {given.pattern!r}",
+            hint="say what the columns are: files(…, schema='id long, …')",
+        )
+    if paths:
+        frame = reader.load(paths)
+    elif given.schema is not None:
+        frame = context.session.createDataFrame([], given.schema)
+    else:
+        frame = reader.load(list(reading.known)).limit(0)
+    if given.path_column is None:
+        return frame
+    if not paths:
+        return frame.withColumn(given.path_column, F.lit(None).cast("string"))
+    return frame.withColumn(given.path_column, F.col("_metadata.file_path"))

@@ -1,0 +1,340 @@
+"""Runs a pipeline: steps in order and side by side, then one commit of everything, or none."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Unpack
+
+from pyspark.sql import SparkSession
+
+from lakebed.api.active_run import ActiveRun, PinnedTable
+from lakebed.api.lake import Lake
+from lakebed.api.spark import Spark, SparkOptions
+from lakebed.model.errors import LakebedError, PipelineInvalid
+from lakebed.model.runs import (
+    FAILED,
+    INTERRUPTED,
+    Cursor,
+    Derivation,
+    Failure,
+    FileMark,
+    Run,
+    RunAttachment,
+    RunReport,
+    StepReport,
+)
+from lakebed.pipelines.context import Context
+from lakebed.pipelines.failures import step_failed
+from lakebed.pipelines.graph import Graph
+from lakebed.pipelines.inputs import Files
+from lakebed.pipelines.openlineage import LineageEvents
+from lakebed.pipelines.plan import Planned
+from lakebed.pipelines.progress import Listener, RunBegan, RunEnded, StepBegan, StepEnded
+from lakebed.pipelines.reading import Reading, frame_of, look_at
+from lakebed.pipelines.staging import stage
+from lakebed.pipelines.step import Step
+
+CODE, PARAMETERS = "@code", "@parameters"
+_log = logging.getLogger("lakebed.pipelines")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be run, and how."""
+
+    pipeline: str
+    folder: Path
+    graph: Graph
+    planned: tuple[Planned, ...]
+    listen: Listener
+    wait_s: float = 0.0
+    parallel: int = 4
+    author: str | None = None
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What one step adds to the run's end."""
+
+    report: StepReport
+    cursors: list[Cursor] = field(default_factory=list)
+    marks: list[FileMark] = field(default_factory=list)
+    forgotten: list[tuple[str, str]] = field(default_factory=list)
+    derivations: list[Derivation] = field(default_factory=list)
+
+
+def execute(
+    lake: Lake, job: Job, session: SparkSession | None = None, **options: Unpack[SparkOptions]
+) -> Run:
+    """Run a pipeline; its record, when it succeeded. Otherwise the error, and no table changed."""
+    parameters = {k: str(v) for p in job.planned for k, v in p.values.items()}
+    began = lake.runs.begin(
+        job.pipeline, parameters=parameters, author=job.author, wait_s=job.wait_s
+    )
+    with began as active:
+        events = LineageEvents(job.pipeline, active.run)
+        job.listen(RunBegan(active.run, tuple(p.step.table for p in job.planned)))
+        events.started()
+
+        def start_spark() -> Spark:
+            return lake.spark(session, **options)
+
+        work = _Work(job, active, start_spark)
+        try:
+            attachment = work.run()
+            active.finish(attachment, changed=work.has_changes())
+        except BaseException as error:
+            run = _failed(lake, active, work, error)
+            job.listen(RunEnded(run, run.report.failure))
+            events.failed(run)
+            raise
+        run = lake.runs.get(active.id)
+        events.completed(run, attachment)
+    job.listen(RunEnded(run))
+    return run
+
+
+def _failed(lake: Lake, active: ActiveRun, work: "_Work", error: BaseException) -> Run:
+    interrupted = isinstance(error, KeyboardInterrupt)
+    report = replace(work.report(), failure=_failure(error))
+    active.fail(INTERRUPTED if interrupted else FAILED, report)
+    try:
+        return lake.runs.get(active.id)
+    except LakebedError:  # the database is what failed: what is known is told all the same
+        return replace(active.run, status=FAILED, report=report)
+
+
+def _failure(error: BaseException) -> Failure:
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("INTERRUPTED", "interrupted")
+    if isinstance(error, LakebedError):
+        step, place = error.context.get("step"), error.context.get("place")
+        return Failure(
+            error.code,
+            error.message,
+            error.hint,
+            None if step is None else str(step),
+            None if place is None else str(place),
+        )
+    return Failure("DEFECT", f"{type(error).__name__}: {error}")
+
+
+class _Work:
+    def __init__(self, job: Job, active: ActiveRun, start_spark: Callable[[], Spark]) -> None:
+        self._job = job
+        self._active = active
+        self._outcomes: dict[str, _Outcome] = {}
+        names = tables_of(job.planned)
+        pinned = active.look(names)
+        self._context = Context(active, job.graph, job.folder, pinned, start_spark)
+        self._lock = threading.Lock()
+
+    def run(self) -> RunAttachment:
+        refuse_unknown_tables(self._job.planned, self._context.pinned)
+        try:
+            self._run_steps()
+        except BaseException:
+            self._context.stop()
+            raise
+        outcomes = self._outcomes.values()
+        return RunAttachment(
+            self._active.id,
+            self._job.pipeline,
+            self.report(),
+            tuple(c for o in outcomes for c in o.cursors),
+            tuple(m for o in outcomes for m in o.marks),
+            tuple(f for o in outcomes for f in o.forgotten),
+            tuple(d for o in outcomes for d in o.derivations),
+        )
+
+    def report(self) -> RunReport:
+        ordered = [o.report for p in self._job.planned if (o := self._outcomes.get(p.step.table))]
+        return replace(self._active.run.report, steps=tuple(ordered))
+
+    def has_changes(self) -> bool:
+        made = {t for p in self._job.planned for t in (p.step.table, *p.step.quarantines)}
+        return any(self._active.is_changed(table) for table in made)
+
+    def _run_steps(self) -> None:
+        """Steps that do not wait for one another go side by side."""
+        chosen = {p.step.table for p in self._job.planned}
+        waiting = {p.step.table: p for p in self._job.planned}
+        needs = {
+            p.step.table: {s.table for s in self._job.graph.before(p.step)} & chosen
+            for p in self._job.planned
+        }
+        under_way: dict[Future[None], str] = {}
+        with ThreadPoolExecutor(max(1, self._job.parallel), "lakebed-step") as pool:
+            try:
+                while waiting or under_way:
+                    ready = [
+                        t
+                        for t in waiting
+                        if not needs[t] & (waiting.keys() | set(under_way.values()))
+                    ]
+                    for table in ready:
+                        under_way[pool.submit(self._run_step, waiting.pop(table))] = table
+                    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        under_way.pop(future)
+                        future.result()
+            except BaseException:
+                self._context.stop()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _run_step(self, planned: Planned) -> None:
+        step, started = planned.step, time.monotonic()
+        context = self._context
+        context.check_open()
+        try:
+            outcome = self._done(planned, started)
+        except Exception as error:
+            took = round(1000 * (time.monotonic() - started))
+            report = StepReport(step.table, "failed", planned.how, took)
+            self._keep(step.table, _Outcome(report))
+            raise step_failed(step, error) from error
+        self._keep(step.table, outcome)
+
+    def _keep(self, table: str, outcome: _Outcome) -> None:
+        with self._lock:
+            self._outcomes[table] = outcome
+            self._job.listen(StepEnded(outcome.report))
+
+    def _done(self, planned: Planned, started: float) -> _Outcome:
+        step, context = planned.step, self._context
+        readings = {name: look_at(context, planned, i) for name, i in step.inputs.items()}
+        inputs = tuple(r.report for r in readings.values())
+        marks = marks_of(planned)
+        if not must_run(context, planned, readings, marks):
+            took = round(1000 * (time.monotonic() - started))
+            report = StepReport(step.table, "unchanged", planned.how, took, inputs=inputs)
+            moved = [] if _waits(readings) else _cursors(readings, marks, planned)
+            return _Outcome(report, moved)
+        with self._lock:
+            self._job.listen(StepBegan(step.table, planned.how))
+        context.session  # noqa: B018 - starts Spark where no step has before
+        context.enter_thread()
+        given: dict[str, object] = {n: frame_of(context, planned, r) for n, r in readings.items()}
+        given |= planned.values
+        if step.wants_session:
+            given["spark"] = context.session
+        staged = stage(context, planned, step.function(**given))
+        report = StepReport(
+            step.table,
+            "done",
+            planned.how,
+            round(1000 * (time.monotonic() - started)),
+            staged.rows,
+            staged.dropped,
+            inputs,
+            staged.expectations,
+        )
+        return self._ended(planned, readings, marks, report)
+
+    def _ended(
+        self,
+        planned: Planned,
+        readings: Mapping[str, Reading],
+        marks: list[Cursor],
+        report: StepReport,
+    ) -> _Outcome:
+        step = planned.step
+        derived = [r.derivation for r in readings.values() if r.derivation is not None]
+        made = [t for t in (step.table, *step.quarantines) if self._active.is_changed(t)]
+        derivations = list(
+            {(t, d.input): replace(d, output=t) for t in made for d in derived}.values()
+        )
+        if planned.how == "backfill":  # it makes old rows again: new ones are still to be read
+            return _Outcome(report, derivations=derivations)
+        return _Outcome(
+            report,
+            _cursors(readings, marks, planned),
+            [m for r in readings.values() for m in r.files],
+            [(step.table, r.given.key) for r in readings.values() if r.forgets],
+            derivations,
+        )
+
+
+def must_run(
+    context: Context, planned: Planned, readings: Mapping[str, Reading], marks: list[Cursor]
+) -> bool:
+    """Is there anything new for a step: input, code, parameters, or no table yet?"""
+    step = planned.step
+    if _waits(readings):
+        return False
+    if planned.how != "incremental" or any(r.is_new for r in readings.values()):
+        return True
+    if not readings:  # it makes its rows itself
+        return True
+    if all(_is_nothing(r) for r in readings.values()):
+        return False
+    before = [context.run.cursor(step.table, mark.input) for mark in marks]
+    changed = any(b is None or b.mark != m.mark for b, m in zip(before, marks, strict=True))
+    return changed or not context.has_table(step.table)
+
+
+def _is_nothing(reading: Reading) -> bool:
+    """No file was ever there, and nobody says what its columns would be."""
+    given = reading.given
+    return isinstance(given, Files) and not (reading.files or reading.known or given.schema)
+
+
+def refuse_unknown_tables(steps: Sequence[Planned], pinned: Mapping[str, PinnedTable]) -> None:
+    """Every table that is read is there, or made by a step of this run."""
+    made = {t for p in steps for t in (p.step.table, *p.step.quarantines)}
+    for planned in steps:
+        step = planned.step
+        for table in step.tables_read:
+            if table in made or table in pinned:
+                continue
+            close = get_close_matches(table, [*pinned, *made], n=1)
+            raise PipelineInvalid(
+                f"step {step.table} ({step.place}) reads {table}, which is not there",
+                hint=f"did you mean {close[0]}?" if close else "create it, or check the name",
+                step=step.table,
+                place=step.place,
+            )
+
+
+def _waits(readings: Mapping[str, Reading]) -> bool:
+    """Is a table that another step makes not there yet, because that step had nothing to do?"""
+    return any(not r.is_there for r in readings.values())
+
+
+def _cursors(
+    readings: Mapping[str, Reading], marks: list[Cursor], planned: Planned
+) -> list[Cursor]:
+    if planned.how == "backfill":
+        return []
+    moved = {r.cursor.input: r.cursor for r in readings.values() if r.cursor is not None}
+    return [*moved.values(), *marks]
+
+
+def marks_of(planned: Planned) -> list[Cursor]:
+    """What a step is, beside its inputs: other code or parameters make other rows."""
+    step = planned.step
+    said = repr(sorted((k, str(v)) for k, v in planned.values.items()))
+    return [
+        Cursor(step.table, CODE, mark=step.digest),
+        Cursor(step.table, PARAMETERS, mark=said),
+    ]
+
+
+def tables_of(steps: Sequence[Planned]) -> list[str]:
+    """Every table that the steps read or write."""
+    names: dict[str, None] = {}
+    for planned in steps:
+        step: Step = planned.step
+        names |= dict.fromkeys((*step.tables_read, step.table, *step.quarantines))
+    return list(names)
+
+
+def default_parallel() -> int:
+    return max(1, min(4, os.cpu_count() or 1))

@@ -1,0 +1,558 @@
+"""Runs of pipelines on Spark: everything of a run is committed together, and nothing twice."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakebed.api.lake import Lake
+from lakebed.model.errors import (
+    AmbiguousMerge,
+    CommitConflict,
+    ExpectationFailed,
+    LakebedError,
+    PipelineBusy,
+    PipelineInvalid,
+    SchemaMismatch,
+    StepFailed,
+)
+from lakebed.model.runs import Run
+from lakebed.pipelines import Pipeline, changes, current, expect, files, source
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Lake:
+    lake.create_table(
+        "bronze.orders",
+        "id long not null, day string, amount double",
+        primary_key=["id"],
+    )
+    add(lake, (1, "mon", 10.0), (2, "mon", 20.0), (3, "tue", 5.0))
+    return lake
+
+
+def add(lake: Lake, *rows: tuple[int, str, float | None]) -> None:
+    lake.table("bronze.orders").append(
+        [dict(zip(("id", "day", "amount"), row, strict=True)) for row in rows]
+    )
+
+
+def rows(lake: Lake, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    found = lake.table(table).scan(columns=list(columns) or None).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def statuses(run: Run) -> dict[str, str]:
+    return {step.table: step.status for step in run.report.steps}
+
+
+def shop() -> Pipeline:
+    p = Pipeline("shop")
+
+    @p.step("silver.orders", key="id", op="op")
+    def orders(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return raw.selectExpr("id", "day", "amount * 2 as amount", "op")
+
+    @p.step("gold.daily", mode="replace")
+    def daily(orders: DataFrame = current("silver.orders")) -> DataFrame:
+        return orders.groupBy("day").agg(F.sum("amount").alias("total"))
+
+    return p
+
+
+def test_all_outputs_of_a_run_are_one_commit(orders: Lake, spark: SparkSession) -> None:
+    run = shop().run(orders, session=spark)
+
+    assert run.status == "succeeded"
+    assert run.report.written == {"silver.orders": 0, "gold.daily": 0}
+    assert rows(orders, "silver.orders") == [(1, "mon", 20.0), (2, "mon", 40.0), (3, "tue", 10.0)]
+    assert rows(orders, "gold.daily") == [("mon", 60.0), ("tue", 10.0)]
+    commits = [orders.table(t).history()[0] for t in ("silver.orders", "gold.daily")]
+    assert len({commit.transaction_id for commit in commits}) == 1
+    assert orders.check().clean
+
+
+def test_a_run_without_new_input_changes_nothing_and_starts_no_spark(
+    orders: Lake, spark: SparkSession
+) -> None:
+    shop().run(orders, session=spark)
+
+    again = shop().run(orders, session="no session is asked for")  # type: ignore[arg-type]
+
+    assert again.status == "unchanged"
+    assert statuses(again) == {"silver.orders": "unchanged", "gold.daily": "unchanged"}
+    assert orders.table("silver.orders").version == 0
+
+
+def test_only_what_changed_is_read_again(orders: Lake, spark: SparkSession) -> None:
+    pipeline = shop()
+    seen: list[list[tuple[Any, ...]]] = []
+
+    @pipeline.step("silver.seen", mode="append")
+    def seen_rows(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        seen.append(sorted(tuple(r) for r in raw.collect()))
+        return raw
+
+    pipeline.run(orders, session=spark)
+    table = orders.table("bronze.orders")
+    table.update({"amount": "7"}, "id = 1")
+    table.update({"amount": "9"}, "id = 1")
+    table.delete("id = 2")
+    add(orders, (4, "wed", 1.0))
+    add(orders, (5, "wed", 1.0))
+    table.delete("id = 5")
+
+    run = pipeline.run(orders, session=spark)
+
+    assert seen[1] == [
+        (1, "mon", 9.0, "update"),
+        (2, "mon", 20.0, "delete"),
+        (4, "wed", 1.0, "insert"),
+    ]
+    assert rows(orders, "silver.orders") == [(1, "mon", 18.0), (3, "tue", 10.0), (4, "wed", 2.0)]
+    assert rows(orders, "gold.daily") == [("mon", 18.0), ("tue", 10.0), ("wed", 2.0)]
+    (read,) = run.report.steps[0].inputs
+    assert (read.name, read.after, read.until) == ("bronze.orders", 1, 7)
+
+
+def test_changes_of_a_table_that_the_same_run_makes_are_seen(
+    orders: Lake, spark: SparkSession
+) -> None:
+    p = shop()
+    seen: list[list[tuple[Any, ...]]] = []
+
+    @p.step("gold.log")
+    def log(new: DataFrame = changes("silver.orders")) -> DataFrame:
+        seen.append(sorted(tuple(r) for r in new.collect()))
+        return new
+
+    p.run(orders, session=spark)
+    orders.table("bronze.orders").update({"amount": "1"}, "id = 3")
+
+    p.run(orders, session=spark)
+
+    assert len(seen[0]) == 3
+    assert seen[1] == [(3, "tue", 2.0, "update")]
+    assert p.run(orders, session=spark).status == "unchanged"
+
+
+def test_a_change_feed_tells_every_change(orders: Lake, spark: SparkSession) -> None:
+    p = Pipeline("p")
+
+    @p.step("silver.feed")
+    def feed(raw: DataFrame = changes("bronze.orders", feed=True)) -> DataFrame:
+        return raw.select("id", "amount", "op", "_version")
+
+    p.run(orders, session=spark)
+    orders.table("bronze.orders").update({"amount": "1"}, "id = 3")
+    orders.table("bronze.orders").delete("id = 3")
+    p.run(orders, session=spark)
+
+    assert [row for row in rows(orders, "silver.feed") if row[3] > 1] == [
+        (3, 1.0, "delete", 3),
+        (3, 1.0, "update_after", 2),
+        (3, 5.0, "update_before", 2),
+    ]
+
+
+def test_an_input_that_moves_meanwhile_is_read_as_it_was(orders: Lake, spark: SparkSession) -> None:
+    p = Pipeline("p")
+
+    @p.step("silver.one", mode="replace")
+    def one(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        add(orders, (9, "sun", 1.0))
+        return raw
+
+    @p.step("silver.two", mode="replace")
+    def two(
+        first: DataFrame = current("silver.one"), raw: DataFrame = current("bronze.orders")
+    ) -> DataFrame:
+        return raw.join(first, "id", "left_semi").union(raw)
+
+    p.run(orders, session=spark)
+
+    assert len(rows(orders, "silver.one")) == 3
+    assert len(rows(orders, "silver.two")) == 6
+
+
+def test_a_failing_step_leaves_its_line_and_no_table(orders: Lake, spark: SparkSession) -> None:
+    p = shop()
+
+    @p.step("gold.broken", mode="replace")
+    def broken(daily: DataFrame = current("gold.daily")) -> DataFrame:
+        return daily.select("no_such_column")
+
+    with pytest.raises(
+        StepFailed, match=r"step gold\.broken \(test_pipelines\.py:\d+\).*no_such_column"
+    ):
+        p.run(orders, session=spark)
+
+    (run,) = orders.runs.list()
+    assert run.status == "failed"
+    assert run.report.failure is not None
+    assert run.report.failure.step == "gold.broken"
+    assert run.report.failure.place is not None
+    assert orders.tables() == ["bronze.orders"]
+    assert orders.check().notes == []
+    assert shop().run(orders, session=spark).status == "succeeded", "the next run works"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda raw: None, "returned nothing"),
+        (lambda raw: raw.count(), "returned a int"),
+        (lambda raw: raw.join(raw.alias("x"), F.lit(True)), "two columns 'id'"),
+        (lambda raw: raw.withColumn("x", F.lit(None)), "column 'x' has no type"),
+        (lambda raw: raw.select(F.expr("1/0").alias("id")), "DIVIDE_BY_ZERO"),
+        (
+            lambda raw: raw.select(F.udf(lambda x: 1 // (x - x))("id").alias("id")),
+            "ZeroDivisionError",
+        ),
+    ],
+)
+def test_bad_results_are_one_message(
+    orders: Lake, spark: SparkSession, made: Any, said: str
+) -> None:
+    p = Pipeline("p")
+
+    @p.step("a.b", mode="replace")
+    def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        return made(raw)  # type: ignore[no-any-return]
+
+    with pytest.raises(LakebedError, match=said) as caught:
+        p.run(orders, session=spark)
+
+    assert caught.value.message.startswith("step a.b (test_pipelines.py:")
+    assert not orders.has_table("a.b")
+
+
+def test_keys_that_are_null_or_double_are_refused(orders: Lake, spark: SparkSession) -> None:
+    def pipeline(key: str) -> Pipeline:
+        p = Pipeline("p")
+
+        @p.step("a.b", key="k")
+        def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+            return raw.selectExpr(f"{key} as k", "amount")
+
+        return p
+
+    with pytest.raises(SchemaMismatch, match="key column 'k' is NULL in 1 rows"):
+        pipeline("nullif(id, 2)").run(orders, session=spark)
+    with pytest.raises(AmbiguousMerge, match="2 rows have the key k='mon'"):
+        pipeline("day").run(orders, session=spark)
+
+
+def test_a_wrong_schema_is_refused(orders: Lake, spark: SparkSession) -> None:
+    shop().run(orders, session=spark)
+    p = Pipeline("shop")
+
+    @p.step("silver.orders", key="id")
+    def silver(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        return raw.withColumn("extra", F.lit(1))
+
+    with pytest.raises(SchemaMismatch, match="'extra'"):
+        p.run(orders, session=spark)
+
+
+def test_an_older_row_never_replaces_a_newer_one(orders: Lake, spark: SparkSession) -> None:
+    p = Pipeline("p")
+
+    @p.step("silver.latest", key="day", sequence_by="id")
+    def latest(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return raw.select("day", "id", "amount")
+
+    p.run(orders, session=spark)
+    assert rows(orders, "silver.latest") == [("mon", 2, 20.0), ("tue", 3, 5.0)]
+    add(orders, (-1, "mon", 99.0), (7, "tue", 70.0))
+
+    p.run(orders, session=spark)
+
+    assert rows(orders, "silver.latest") == [("mon", 2, 20.0), ("tue", 7, 70.0)]
+
+
+def test_history_by_key_takes_rows_that_come_late_and_out_of_order(
+    lake: Lake, spark: SparkSession
+) -> None:
+    lake.create_table("a.people", "id long, city string, since timestamp, op string")
+
+    def word(day: int, city: str | None, op: str = "insert") -> dict[str, object]:
+        since = datetime(2026, 1, day, tzinfo=UTC)
+        return {"id": 1, "city": city, "since": since, "op": op}
+
+    p = Pipeline("p")
+
+    @p.step("b.history", key="id", mode="scd2", sequence_by="since", op="op")
+    def history(new: DataFrame = changes("a.people", op="what")) -> DataFrame:
+        return new.drop("what")
+
+    told = [
+        word(5, "Rome"),
+        word(1, "Paris"),
+        word(9, None, "delete"),
+        word(3, "Paris"),
+        word(12, "Oslo"),
+    ]
+    for each in told:
+        lake.table("a.people").append([each])
+        p.run(lake, session=spark)
+
+    found = [
+        (city, start.day, end and end.day, current)
+        for _, city, _, start, end, current in sorted(rows(lake, "b.history"), key=lambda r: r[3])
+    ]
+    assert found == [
+        ("Paris", 1, 5, False),
+        ("Rome", 5, 9, False),
+        ("Oslo", 12, None, True),
+    ]
+
+
+def test_partitions_are_replaced_whole(orders: Lake, spark: SparkSession) -> None:
+    p = Pipeline("p")
+
+    @p.step("gold.parts", mode="replace_partitions", partition_by="day")
+    def parts(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return raw.groupBy("day").agg(F.count("*").alias("n"))
+
+    p.run(orders, session=spark)
+    add(orders, (10, "tue", 1.0), (11, "tue", 1.0), (12, "wed", 1.0))
+    p.run(orders, session=spark)
+
+    assert rows(orders, "gold.parts") == [("mon", 2), ("tue", 2), ("wed", 1)]
+
+
+def test_each_file_is_read_once(lake: Lake, spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    p = Pipeline("p", folder=tmp_path)
+
+    @p.step("bronze.raw")
+    def raw(
+        new: DataFrame = files(
+            "in/*.csv", header=True, schema="id long, name string", path_column="file"
+        ),
+    ) -> DataFrame:
+        return new
+
+    p.run(lake, session=spark)
+    (folder / "1.csv").write_text("id,name\n1,a\n")
+    p.run(lake, session=spark)
+    (folder / "2.csv").write_text("id,name\n2,b\n")
+    run = p.run(lake, session=spark)
+
+    assert rows(lake, "bronze.raw", "id", "name") == [(1, "a"), (2, "b")]
+    assert run.report.steps[0].inputs[0].files == 1
+    assert p.run(lake, session=spark).status == "unchanged"
+    (folder / "3.csv").write_text("id,name\nx,b\n")
+    with pytest.raises(StepFailed, match=r"bronze\.raw"):
+        p.run(lake, session=spark)
+    (folder / "3.csv").write_text("id,name\n3,c\n")
+    p.run(lake, session=spark)
+    assert rows(lake, "bronze.raw", "id") == [(1,), (2,), (3,)]
+
+
+def test_rows_that_are_not_as_expected_go_to_quarantine(orders: Lake, spark: SparkSession) -> None:
+    add(orders, (4, "wed", -1.0), (5, "wed", None))
+    p = Pipeline("p")
+
+    @p.step("silver.orders", key="id")
+    @expect.drop("amount >= 0", quarantine="silver.bad")
+    @expect.drop(expect.references("day", "ref.days"), quarantine="silver.bad")
+    @expect.warn("amount > 9")
+    @expect.fail(expect.row_count(least=1))
+    def silver(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return raw.drop("op")
+
+    orders.create_table("ref.days", [{"day": "mon"}, {"day": "wed"}])
+    run = p.run(orders, session=spark)
+
+    assert rows(orders, "silver.orders", "id") == [(1,), (2,)]
+    assert rows(orders, "silver.bad", "id", "_reason", "_run") == [
+        (3, "references(day -> ref.days(day))", run.id),
+        (4, "amount >= 0", run.id),
+        (5, "amount >= 0", run.id),
+    ]
+    (step,) = run.report.steps
+    assert (step.rows, step.dropped) == (2, 3)
+    assert [(e.text, e.passed, e.rows) for e in step.expectations] == [
+        ("amount >= 0", False, 2),
+        ("references(day -> ref.days(day))", False, 1),
+        ("amount > 9", True, 0),
+        ("row_count(least=1)", True, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("amount < 20", r"amount < 20: 1 rows are not so; for example id=2"),
+        (expect.not_null("day", "amount"), None),
+        (expect.unique("day"), r"unique\(day\): 1 rows"),
+        (expect.row_count(most=2), r"there are 3 rows"),
+        (expect.references("id", "ref.days", "id"), r"references"),
+        (expect.freshness("at", hours=1), r"the newest is [\d,]+ s old"),
+    ],
+)
+def test_expectations_that_fail_stop_the_run(
+    orders: Lake, spark: SparkSession, rule: Any, said: str | None
+) -> None:
+    orders.create_table("ref.days", [{"id": 1}, {"id": 2}])
+    p = Pipeline("p")
+
+    @p.step("silver.orders", mode="replace")
+    @expect.fail(rule)
+    def silver(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        return raw.withColumn("at", F.lit(datetime(2020, 1, 1, tzinfo=UTC)))
+
+    if said is None:
+        assert p.run(orders, session=spark).status == "succeeded"
+        return
+    with pytest.raises(ExpectationFailed, match=said):
+        p.run(orders, session=spark)
+    assert not orders.has_table("silver.orders")
+
+
+def test_a_full_refresh_makes_a_step_and_what_follows_anew(
+    orders: Lake, spark: SparkSession
+) -> None:
+    shop().run(orders, session=spark)
+    orders.table("silver.orders").delete("id = 1")
+
+    run = shop().run(orders, session=spark, full_refresh="silver.orders")
+
+    assert statuses(run) == {"silver.orders": "done", "gold.daily": "done"}
+    assert rows(orders, "silver.orders", "id") == [(1,), (2,), (3,)]
+
+
+def test_a_backfill_makes_some_rows_again(orders: Lake, spark: SparkSession) -> None:
+    shop().run(orders, session=spark)
+    orders.table("silver.orders").update({"amount": "0"})
+
+    shop().run(orders, session=spark, backfill="silver.orders", where="day = 'mon'")
+
+    assert rows(orders, "silver.orders", "id", "amount") == [(1, 20.0), (2, 40.0), (3, 0.0)]
+
+
+def test_a_selection_runs_what_it_names(orders: Lake, spark: SparkSession) -> None:
+    run = shop().run(orders, session=spark, select="silver.orders")
+
+    assert list(run.report.written) == ["silver.orders"]
+    assert shop().run(orders, session=spark).report.written == {"gold.daily": 0}
+
+
+def test_unknown_inputs_are_found_before_anything_runs(orders: Lake) -> None:
+    p = Pipeline("p")
+
+    @p.step("a.b")
+    def b(raw: DataFrame = current("bronze.order")) -> DataFrame:
+        return raw
+
+    with pytest.raises(PipelineInvalid, match=r"reads bronze\.order, which is not there"):
+        p.run(orders, session="none")  # type: ignore[arg-type]
+
+
+def test_a_source_that_gives_other_rows_at_every_look_is_read_once(
+    orders: Lake, spark: SparkSession
+) -> None:
+    p = Pipeline("p")
+
+    @p.step("a.random", key="id")
+    @expect.drop("x >= 0", quarantine="a.never")
+    def random(raw: DataFrame = source(lambda spark: spark.range(100))) -> DataFrame:
+        return raw.withColumn("x", F.rand())
+
+    @p.step("a.copy", mode="replace")
+    def copy(random: DataFrame = current("a.random")) -> DataFrame:
+        return random
+
+    p.run(orders, session=spark)
+    p.run(orders, session=spark)
+
+    assert rows(orders, "a.random") == rows(orders, "a.copy")
+
+
+def test_parameters_reach_the_function_and_new_ones_run_it_again(
+    orders: Lake, spark: SparkSession
+) -> None:
+    p = Pipeline("p")
+
+    @p.step("a.chosen", mode="replace")
+    def chosen(day: str, raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        return raw.where(F.col("day") == day)
+
+    p.run(orders, session=spark, params={"day": "mon"})
+    assert rows(orders, "a.chosen", "id") == [(1,), (2,)]
+    assert p.run(orders, session=spark, params={"day": "mon"}).status == "unchanged"
+    run = p.run(orders, session=spark, params={"day": "tue"})
+
+    assert rows(orders, "a.chosen", "id") == [(3,)]
+    assert run.report.parameters == {"day": "tue"}
+
+
+def test_steps_that_do_not_wait_for_one_another_run_side_by_side(
+    orders: Lake, spark: SparkSession
+) -> None:
+    import threading
+
+    both = threading.Barrier(2, timeout=60)
+    p = Pipeline("p")
+
+    @p.step("a.one", mode="replace")
+    def one(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        both.wait()
+        return raw
+
+    @p.step("a.two", mode="replace")
+    def two(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        both.wait()
+        return raw
+
+    assert p.run(orders, session=spark, parallel=2).report.written == {"a.one": 0, "a.two": 0}
+
+
+def test_an_output_that_somebody_else_changed_meanwhile_is_a_conflict(
+    orders: Lake, spark: SparkSession
+) -> None:
+    shop().run(orders, session=spark)
+    add(orders, (4, "wed", 1.0))
+    p = shop()
+
+    @p.step("a.late", mode="replace")
+    def late(daily: DataFrame = current("gold.daily")) -> DataFrame:
+        orders.table("gold.daily").overwrite([{"day": "never", "total": 0.0}])
+        return daily
+
+    with pytest.raises(CommitConflict, match=r"gold\.daily"):
+        p.run(orders, session=spark)
+
+    assert rows(orders, "gold.daily") == [("never", 0.0)]
+    assert not orders.has_table("a.late")
+    assert orders.runs.list()[0].status == "failed"
+    assert shop().run(orders, session=spark).status == "succeeded"
+
+
+def test_a_second_run_at_the_same_time_is_refused(orders: Lake, spark: SparkSession) -> None:
+    p = Pipeline("p")
+
+    @p.step("a.b", mode="replace")
+    def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+        with pytest.raises(PipelineBusy):
+            p.run(orders, session=spark)
+        return raw
+
+    assert p.run(orders, session=spark).status == "succeeded"
+
+
+def test_lineage_knows_tables_and_versions(orders: Lake, spark: SparkSession) -> None:
+    run = shop().run(orders, session=spark)
+
+    up = orders.runs.lineage("gold.daily", "up")
+
+    assert [(e.output, e.input, e.after, e.until, e.run_id) for e in up] == [
+        ("gold.daily", "silver.orders", None, 0, run.id),
+        ("silver.orders", "bronze.orders", None, 1, run.id),
+    ]
