@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypedDict
 from lakebed.api.parts import Parts
 from lakebed.api.points import to_point
 from lakebed.api.scan import to_columns, to_predicate
+from lakebed.api.spark_sql import SparkSql
 from lakebed.api.spark_tables import Pinned, SparkTables, to_reader
-from lakebed.api.spark_writes import SparkWrites
 from lakebed.api.transaction import Transaction
 from lakebed.engines import check_spark_session, spark_frame, spark_session
 from lakebed.model.errors import InvalidInput
@@ -48,7 +48,7 @@ def session_from(session: "SparkSession | None", options: SparkOptions) -> "Spar
     )
 
 
-class Spark(SparkWrites):
+class Spark(SparkSql):
     """A lake's tables on one Spark session, classic or Spark Connect."""
 
     def __init__(self, parts: Parts, session: "SparkSession") -> None:

@@ -14,9 +14,11 @@ from lakebed.model.changes import AppendFiles
 from lakebed.model.counts import RowCounts
 from lakebed.model.errors import AmbiguousMerge, InvalidExpression, InvalidInput
 from lakebed.model.files import DataFile
+from lakebed.model.names import parse_table_name
 from lakebed.rowops.change import RowChange
 from lakebed.rowops.clause import Aliases, Clause, When
 from lakebed.rowops.condition import Condition
+from lakebed.rowops.known import of_alias
 from lakebed.rowops.literal import value_to_sql
 from lakebed.rowops.merge import refuse_other_columns
 from lakebed.rowops.spark.delete import delete
@@ -43,15 +45,16 @@ class SparkChanger:
     rows: RowChanger
 
     def delete(self, condition: Condition) -> RowCounts:
-        return self._staged(delete(self._target("delete"), condition), "delete")
+        return self._staged(delete(self._target("delete"), self._known(condition)), "delete")
 
     def update(self, values: Mapping[str, str], condition: Condition | None) -> RowCounts:
-        return self._staged(update(self._target("update"), values, condition), "update")
+        known = None if condition is None else self._known(condition)
+        return self._staged(update(self._target("update"), values, known), "update")
 
     def overwrite(self, frame: "DataFrame", condition: Condition) -> RowCounts:
         """Rows that match, take the place of those that do."""
         staged = self.rows.staged
-        change = delete(self._target("delete"), condition)
+        change = delete(self._target("delete"), self._known(condition))
         files = self._write(frame, must_match=condition.text)
         counts = change.counts + RowCounts(inserted_rows=sum(f.record_count for f in files))
         staged.take_rows(replace(change, counts=counts))
@@ -77,6 +80,15 @@ class SparkChanger:
         matching = Matching(Condition(text, None, is_exact=False), pairs, ALIASES)
         clauses = (Clause(When.MATCHED, "update"), Clause(When.NOT_MATCHED, "insert"))
         return self.merge(source, matching, clauses)
+
+    def _known(self, condition: Condition) -> Condition:
+        """The condition with what can be told of it without Spark, for this table."""
+        try:
+            condition.bound(self.rows.staged.state.schema)
+        except InvalidExpression:
+            # It names columns by the alias, or compares what only Spark compares.
+            return of_alias(condition, self.rows.alias or parse_table_name(self.rows.name).name)
+        return condition
 
     def _staged(self, change: RowChange, operation: str) -> RowCounts:
         self.rows.staged.change_rows(change, operation)

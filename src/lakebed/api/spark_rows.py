@@ -28,12 +28,16 @@ _BEAT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SparkRows(EngineRows):
-    """`must_match` is a condition in Spark's SQL beside the one that `write` is given."""
+    """`must_match` is a condition in Spark's SQL, in place of the one that `write` is given.
+
+    With `rounds` decimals may become the nearest float, as in SQL.
+    """
 
     bench: "Bench"
     frame: "DataFrame"
     lineage: bool = False
     must_match: str | None = None
+    rounds: bool = False
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -60,6 +64,7 @@ class SparkRows(EngineRows):
                 lineage=self.lineage,
                 checks=checks,
                 must_match=self.must_match or must_match,
+                rounds=self.rounds,
             )
 
 

@@ -26,6 +26,7 @@ from lakebed.model.names import parse_table_ref
 from lakebed.rowops.clause import Clause
 from lakebed.rowops.condition import Condition
 from lakebed.security.policy import require
+from lakebed.sql.statements import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,10 +100,7 @@ class SparkWrites:
         **options: Unpack[CommitOptions],
     ) -> Commit | None:
         """Delete the rows for which a condition in Spark's SQL is TRUE; NULL is not."""
-        condition = self._condition(where)
-        return self._change(
-            "delete", name, lambda c: c.delete(condition), transaction, options, (where,)
-        )
+        return self._delete(name, where, transaction, options)
 
     def update(
         self,
@@ -114,12 +112,7 @@ class SparkWrites:
         **options: Unpack[CommitOptions],
     ) -> Commit | None:
         """Give columns new values where the condition is TRUE, both in Spark's SQL."""
-        values = spark_values(set)
-        condition = None if where is None else self._condition(where)
-        request = (sorted(values.items()), where)
-        return self._change(
-            "update", name, lambda c: c.update(values, condition), transaction, options, request
-        )
+        return self._update(name, set, where, transaction, options)
 
     def merge(
         self,
@@ -171,6 +164,46 @@ class SparkWrites:
             ("upsert",),
         )
 
+    def _delete(
+        self,
+        name: str,
+        where: str,
+        transaction: Transaction | None,
+        options: CommitOptions,
+        target: Target | None = None,
+    ) -> Commit | None:
+        condition = self._condition(where)
+        return self._change(
+            "delete",
+            name,
+            lambda changer: changer.delete(condition),
+            transaction,
+            options,
+            (where,),
+            alias=target.alias if target else None,
+        )
+
+    def _update(
+        self,
+        name: str,
+        set: Mapping[str, object],
+        where: str | None,
+        transaction: Transaction | None,
+        options: CommitOptions,
+        target: Target | None = None,
+    ) -> Commit | None:
+        values = spark_values(set)
+        condition = None if where is None else self._condition(where)
+        return self._change(
+            "update",
+            name,
+            lambda changer: changer.update(values, condition),
+            transaction,
+            options,
+            (sorted(values.items()), where),
+            alias=target.alias if target else None,
+        )
+
     def _change(
         self,
         operation: str,
@@ -179,11 +212,13 @@ class SparkWrites:
         transaction: Transaction | None,
         options: CommitOptions,
         request: tuple[object, ...],
+        *,
+        alias: str | None = None,
     ) -> Commit | None:
         bench = self._bench
 
         def staged(table: TransactionTable) -> RowCounts:
-            return stage(SparkChanger(bench, table.rows()))
+            return stage(SparkChanger(bench, table.rows(alias=alias)))
 
         if transaction is not None:
             staged(self._staged(transaction, name, options))

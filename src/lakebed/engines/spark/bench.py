@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,17 @@ class Bench:
 
     def read(self, plan: Plan, metadata: tuple[str, ...] = ()) -> DataFrame:
         return read(self.session, plan, self.storage, metadata=metadata)
+
+    def query(self, pieces: Sequence[tuple[str, str]], frames: Sequence[DataFrame]) -> DataFrame:
+        """A query in pieces; behind each one stands the name `t0`, `t1`, … of a frame, or none."""
+        if not frames:
+            return self.session.sql("".join(piece for piece, _ in pieces))
+        text = "".join(
+            piece.replace("{", "{{").replace("}", "}}") + (f"{{{name}}}" if name else "")
+            for piece, name in pieces
+        )
+        bound: dict[str, Any] = {f"t{n}": frame for n, frame in enumerate(frames)}
+        return self.session.sql(text, **bound)
 
     def telling(self, what: str) -> AbstractContextManager[None]:
         """Errors of Spark in this block become ours."""
@@ -145,6 +157,7 @@ class Bench:
         lineage: bool,
         checks: Mapping[str, str],
         must_match: Predicate | str | None = None,
+        rounds: bool = False,
     ) -> list[DataFile]:
         return write(
             self.session,
@@ -159,4 +172,5 @@ class Bench:
             lineage=lineage,
             checks=checks,
             must_match=must_match,
+            rounds=rounds,
         )

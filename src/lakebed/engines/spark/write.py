@@ -40,12 +40,14 @@ def write(
     lineage: bool = False,
     checks: Mapping[str, str] | None = None,
     must_match: Predicate | str | None = None,
+    rounds: bool = False,
 ) -> list[DataFile]:
     """Write the frame's rows below `root`; no rows, no file. A failure leaves orphans at most.
 
     Columns are matched by name and fitted to the schema. With `lineage` the frame has the columns
     of LINEAGE beside them. `checks` are constraints by name, in Spark's SQL; `must_match`, bound or
-    in Spark's SQL, is TRUE for every row of an overwrite.
+    in Spark's SQL, is TRUE for every row of an overwrite. With `rounds` decimals may become the
+    nearest float.
     """
     _check_storage(storage)
     order = Order(
@@ -60,7 +62,9 @@ def write(
     )
     beside = tuple(field.name for field in LINEAGE) if lineage else ()
     with told("writing rows"):
-        rows = _checked(fitted(frame, schema, beside=beside), checks or {})
+        computed = [field.name for field in schema.fields] if rounds else ()
+        rows = fitted(frame, schema, beside=beside, computed=computed)
+        rows = _checked(rows, checks or {})
         rows = rows if must_match is None else _matching(rows, must_match)
         try:
             if is_native(session, order):
