@@ -12,11 +12,11 @@ import sys
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.engines.spark.jars import CONNECTORS, cached_jars
+from lakebed.engines.spark.jars import cached_jars
 from lakebed.engines.spark.session import is_connect
 from tests.spark.same import assert_same
 
-jars = cached_jars((CONNECTORS,), "4.1") or []
+jars = cached_jars() or []
 session = (
     SparkSession.builder.remote("local[2]")
     .config("spark.jars", ",".join(map(str, jars)))

@@ -13,6 +13,7 @@ from lakebed.cli.call import Group
 from lakebed.cli.cat import cat
 from lakebed.cli.changes import changes
 from lakebed.cli.check import check
+from lakebed.cli.doctor import doctor
 from lakebed.cli.failures import USAGE, run
 from lakebed.cli.history import files, history
 from lakebed.cli.init import init
@@ -24,6 +25,7 @@ from lakebed.cli.restore import restore
 from lakebed.cli.run import run as run_command
 from lakebed.cli.runs import lineage, runs
 from lakebed.cli.settings import settings
+from lakebed.cli.spark import spark
 from lakebed.cli.sql import sql
 from lakebed.cli.table import table
 from lakebed.cli.upgrade import upgrade
@@ -99,6 +101,8 @@ for command in (
     status,
     check,
     settings,
+    spark,
+    doctor,
     upgrade,
     run_command,
     runs,

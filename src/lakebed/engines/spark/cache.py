@@ -4,19 +4,28 @@ import os
 import tempfile
 from pathlib import Path
 
+from lakebed.model.errors import StorageError
+
 
 def cache_folder(part: str) -> Path:
-    """Made if it is not there yet."""
     base = os.environ.get("XDG_CACHE_HOME")
-    folder = (Path(base) if base else Path.home() / ".cache") / "lakebed" / part
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return (Path(base) if base else Path.home() / ".cache") / "lakebed" / part
 
 
 def put_whole(content: bytes, path: Path, *, mode: int = 0o644) -> None:
     """Renamed when whole: another process may be reading or writing the same file."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-        partial.write(content)
-    made = Path(partial.name)
-    made.chmod(mode)
-    made.replace(path)
+    made = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
+            made = Path(partial.name)
+            partial.write(content)
+        made.chmod(mode)
+        made.replace(path)
+    except OSError as error:
+        if made is not None:
+            made.unlink(missing_ok=True)
+        raise StorageError(
+            f"cannot keep {path.name} in {path.parent}: {error.strerror or error}",
+            hint="make room there, or name another folder as XDG_CACHE_HOME",
+        ) from error

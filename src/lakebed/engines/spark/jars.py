@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lakebed.engines.spark.cache import cache_folder, put_whole
@@ -15,7 +16,6 @@ from lakebed.model.errors import (
     InvalidInput,
     JarCorrupt,
     JarsUnreachable,
-    StorageError,
     UnsupportedFeature,
 )
 
@@ -47,12 +47,24 @@ class Jar:
     @property
     def is_cached(self) -> bool:
         """By its size: it was checked when it was fetched."""
-        return self.kept.exists() and self.kept.stat().st_size == self.size_bytes
+        try:
+            return self.kept.stat().st_size == self.size_bytes
+        except OSError:
+            return False
 
 
-def locked_jars(sets: Iterable[str], spark: str) -> list[Jar]:
-    """The jars of sets for a version of PySpark such as 4.1.4."""
+def installed_spark() -> str | None:
+    """PySpark's version, known without importing it."""
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return None
+
+
+def locked_jars(sets: Iterable[str]) -> list[Jar]:
+    """The jars of sets for the PySpark that is installed; for the newest locked when none is."""
     jars = [_entry(line) for line in _LOCK.read_text(encoding="utf-8").splitlines()]
+    spark = installed_spark() or max(jar.spark for jar in jars)
     minor = ".".join(spark.split(".")[:2])
     wanted = []
     for name in sets:
@@ -71,17 +83,15 @@ def locked_jars(sets: Iterable[str], spark: str) -> list[Jar]:
     return wanted
 
 
-def cached_jars(sets: Iterable[str], spark: str) -> list[Path] | None:
+def cached_jars(sets: Iterable[str] = (CONNECTORS,)) -> list[Path] | None:
     """Where they are; None unless all of them are there."""
-    jars = locked_jars(sets, spark)
+    jars = locked_jars(sets)
     return [jar.kept for jar in jars] if all(jar.is_cached for jar in jars) else None
 
 
-def fetch_jars(
-    sets: Iterable[str] = (CONNECTORS,), *, spark: str, progress: Progress | None = None
-) -> list[Path]:
+def fetch_jars(sets: Iterable[str] = (CONNECTORS,), progress: Progress | None = None) -> list[Path]:
     """Each is checked, and fetched if it is not there or not whole; offline when all are."""
-    jars = locked_jars(sets, spark)
+    jars = locked_jars(sets)
     done = _Tally(sum(jar.size_bytes for jar in jars), progress)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda jar: _fetch(jar, done), jars))
@@ -107,17 +117,11 @@ def _entry(line: str) -> Jar:
 
 
 def _fetch(jar: Jar, done: _Tally) -> Path:
-    try:
-        if not (jar.is_cached and _digest(jar.kept.read_bytes()) == jar.digest):
-            content = _download(jar, done)
-            if _digest(content) != jar.digest:
-                raise _corrupt(jar, content)
-            put_whole(content, jar.kept)
-    except OSError as error:
-        raise StorageError(
-            f"cannot keep {jar.kept.name} in {jar.kept.parent}: {error.strerror or error}",
-            hint="make room there, or name another folder as XDG_CACHE_HOME",
-        ) from error
+    if not (jar.is_cached and _digest(jar.kept.read_bytes()) == jar.digest):
+        content = _download(jar, done)
+        if _digest(content) != jar.digest:
+            raise _corrupt(jar, content)
+        put_whole(content, jar.kept)
     done.say(jar, jar.size_bytes)
     return jar.kept
 

@@ -84,6 +84,5 @@ def _shim(java: Path) -> Path:
     home = cache_folder("java") / hashlib.sha256(text).hexdigest()[:16]
     shim = home / "bin" / "java"
     if not shim.exists():
-        shim.parent.mkdir(parents=True, exist_ok=True)
         put_whole(text, shim, mode=0o755)
     return home

@@ -14,7 +14,7 @@ import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakebed.engines.spark.jars import CONNECTORS, cached_jars
+from lakebed.engines.spark.jars import cached_jars
 from lakebed.engines.spark.java import find_java
 from lakebed.model.errors import InvalidInput, SparkError, UnsupportedFeature
 
@@ -168,7 +168,7 @@ def _connectors(options: SessionOptions) -> dict[str, str]:
     if options.connectors is False:
         return {}
     try:
-        jars = cached_jars((CONNECTORS,), pyspark.__version__)
+        jars = cached_jars()
     except UnsupportedFeature:
         if options.connectors:
             raise
