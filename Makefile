@@ -5,7 +5,6 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DUCKDB155 := .venv-duckdb155
-SPARK := .venv-spark
 BENCH := .venv-bench
 export PYTHON ?= python3
 export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
@@ -13,7 +12,7 @@ export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop spark faults explore bench docs build clean
+.PHONY: help setup demo check lint format test interop spark jars faults explore bench docs build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -36,19 +35,22 @@ format: $(VENV)/.ready ## format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint $(DUCKDB155)/.ready $(BENCH)/.ready spark ## everything
+test: lint $(DUCKDB155)/.ready $(BENCH)/.ready jars ## everything
 	$(WITH_SERVERS) $(PYTEST)
 
-interop: $(VENV)/.ready $(DUCKDB155)/.ready spark ## other engines read what we publish
+interop: $(VENV)/.ready $(DUCKDB155)/.ready jars ## other engines read what we publish
 	$(WITH_SERVERS) $(PYTEST) -m interop
 
-spark: $(SPARK)/.ready ## fetch what the tests with Spark need: PySpark, Java if there is none, jars
-	$(SPARK)/bin/python scripts/spark-env $(SPARK)
+spark: jars ## the tests on Spark
+	$(WITH_SERVERS) $(PYTEST) -m spark
+
+jars: $(VENV)/.ready # Spark's connectors, once; .venv has PySpark and a Java
+	$(BIN)/lakebed spark jars > /dev/null
 
 faults: $(VENV)/.ready ## a crash at every named step, then a check
 	$(WITH_SERVERS) $(PYTEST) -m faults
 
-explore: $(VENV)/.ready $(DUCKDB155)/.ready spark ## new random examples for the property tests and histories
+explore: $(VENV)/.ready $(DUCKDB155)/.ready jars ## new random examples for the property tests and histories
 	LAKEBED_EXPLORE=1 $(WITH_SERVERS) $(PYTEST) tests/properties tests/interop/test_random_histories.py
 
 bench: $(VENV)/.ready $(BENCH)/.ready ## measure beside other systems; ARGS="--only merge" chooses (docs/benchmarks.md)
@@ -63,7 +65,7 @@ build: $(VENV)/.ready ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove environments, caches and build results
-	rm -rf $(VENV) $(DUCKDB155) $(SPARK) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DUCKDB155) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 # Stamps: an environment is made again only when what it is made from changes.
 $(VENV)/.ready: pyproject.toml scripts/make-venv
@@ -76,12 +78,6 @@ $(VENV)/.ready: pyproject.toml scripts/make-venv
 $(DUCKDB155)/.ready: tests/interop/requirements-duckdb155.txt scripts/make-venv
 	scripts/make-venv $(DUCKDB155)
 	$(DUCKDB155)/bin/python -m pip install --quiet --requirement $<
-	touch $@
-
-# Half a gigabyte that nothing else needs: an environment of its own.
-$(SPARK)/.ready: tests/interop/requirements-spark.txt scripts/make-venv
-	scripts/make-venv $(SPARK)
-	$(SPARK)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 # What is measured against: at versions of its own, so that ours never change them.

@@ -1,7 +1,7 @@
 """Spark reads what we publish: `spark_rows("delta", table.location)` and the like.
 
-All workers of a test run share one Spark session, in a process and an interpreter of its own
-(spark_driver.py). The first to ask starts it; it ends with the last of them.
+All workers of a test run share one Spark session, in a process of its own (spark_driver.py). The
+first to ask starts it; it ends with the last of them.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-REPO = Path(__file__).resolve().parents[2]
-VENV = REPO / ".venv-spark"
+from lakebed.engines.spark.jars import cached_jars
+
 DRIVER = Path(__file__).parent / "spark_driver.py"
 START_S = 300  # a busy machine
 _started: list[subprocess.Popen[bytes]] = []  # kept: nobody waits for it
@@ -113,8 +114,8 @@ def metadata_file(location: str | Path) -> Path:
 @functools.cache
 def _connection() -> Connection:
     """Of this worker, to the one session; it is an error, never a skip, when there is none."""
-    if not (VENV / "spark.json").exists():
-        pytest.fail("no Spark: run `make spark`, which fetches it", pytrace=False)
+    if cached_jars() is None:
+        pytest.fail("no connectors: run `lakebed spark jars`", pytrace=False)
     folder = _folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -140,7 +141,7 @@ def _start() -> Connection:
     (folder / "socket").unlink(missing_ok=True)
     with (folder / "log").open("wb") as log:
         driver = subprocess.Popen(
-            [VENV / "bin/python", DRIVER, folder],
+            [sys.executable, DRIVER, folder],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -156,7 +157,7 @@ def _start() -> Connection:
     driver.kill()
     text = _log()
     shutil.rmtree(folder, ignore_errors=True)
-    pytest.fail(f"Spark did not start; run `make spark` again\n{text}", pytrace=False)
+    pytest.fail(f"Spark did not start; `lakebed doctor` may say why\n{text}", pytrace=False)
 
 
 def _log() -> str:

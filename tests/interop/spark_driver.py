@@ -1,4 +1,4 @@
-"""Runs in Spark's own interpreter: one session for a whole test run, asked over FOLDER/socket.
+"""A process of its own: one session for a whole test run, asked over FOLDER/socket.
 
 A question is JSON: format, location, version, columns, where, and changes (first and last version)
 for the change feed of a Delta table. Its answer is two messages: b"rows"
@@ -16,8 +16,11 @@ from threading import Condition, Thread
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
-SETTINGS = Path(sys.prefix) / "spark.json"
+from lakebed.engines.spark.jars import cached_jars
+from lakebed.engines.spark.java import find_java
+
 FIRST_ASKER_S = 60
 CONFIGURATION = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,"
@@ -51,15 +54,14 @@ def main(folder: Path) -> None:
 
 
 def start(folder: Path) -> Any:
-    settings = json.loads(SETTINGS.read_text())
-    os.environ["JAVA_HOME"] = settings["java_home"]
+    os.environ["JAVA_HOME"] = str(find_java().home)
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):  # another Spark's
         os.environ.pop(name, None)
-    from pyspark.sql import SparkSession
-
     builder = SparkSession.builder.master("local[2]").config(map={**CONFIGURATION})
     # On the class path of the program itself: cheaper than a copy through `spark.jars`.
-    builder = builder.config("spark.driver.extraClassPath", os.pathsep.join(settings["jars"]))
+    builder = builder.config(
+        "spark.driver.extraClassPath", os.pathsep.join(map(str, cached_jars() or ()))
+    )
     builder = builder.config("spark.local.dir", str(folder / "local"))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     session = builder.getOrCreate()

@@ -155,16 +155,17 @@ def _configuration(options: SessionOptions) -> dict[str, str]:
     made["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "lakebed-spark-warehouse")
     if master is not None:
         made["spark.master"] = master
-    if master is not None and master.startswith("local"):
+    local = master is not None and (master == "local" or master.startswith("local["))
+    if local:
         made["spark.driver.host"] = made["spark.driver.bindAddress"] = "127.0.0.1"
-    made |= _connectors(options)
+    made |= _connectors(options, local=local)
     given = {name: str(value) for name, value in options.config.items()}
     quiet = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     made[_JAVA_OPTIONS] = f"{quiet} {given.pop(_JAVA_OPTIONS, '')}".strip()
     return made | given
 
 
-def _connectors(options: SessionOptions) -> dict[str, str]:
+def _connectors(options: SessionOptions, *, local: bool) -> dict[str, str]:
     if options.connectors is False:
         return {}
     try:
@@ -179,8 +180,10 @@ def _connectors(options: SessionOptions) -> dict[str, str]:
                 "the connectors' jars are not in the cache", hint="run `lakebed spark jars`"
             )
         return {}
+    # On the class path of the program itself: cheaper than a copy for executors there are none of.
+    name, between = ("spark.driver.extraClassPath", os.pathsep) if local else ("spark.jars", ",")
     return {
-        "spark.jars": ",".join(map(str, jars)),
+        name: between.join(map(str, jars)),
         "spark.sql.extensions": f"{ICEBERG_EXTENSION},{_DELTA_EXTENSION}",
         "spark.sql.catalog.spark_catalog": _DELTA_CATALOG,
     }
