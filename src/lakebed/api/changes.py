@@ -10,13 +10,12 @@ from lakebed.api.points import Point
 from lakebed.api.rowops import open_bench
 from lakebed.core.lease import AFTER_S
 from lakebed.core.scan import chosen_columns
-from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput, MissingExtra
 from lakebed.model.expressions import Predicate
-from lakebed.model.history import CommitRecord, TableHead
+from lakebed.model.history import CommitRecord, TableHead, TableState
 from lakebed.model.ids import Version
-from lakebed.rowops.feed import Feed, feed_schema, refuse_clash
-from lakebed.rowops.steps import open_to_all, refuse_narrower, step_of
+from lakebed.rowops.feed import Feed, feed_schema, refuse_clash, split_where
+from lakebed.rowops.steps import open_to_all, step_of, widest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,10 +50,11 @@ class Changes:
                 hint="give the earlier version first",
             )
         state = parts.planner.state(head, last_commit.version)
-        self._schema = open_to_all(state.schema)
+        self._commits = self._found()
+        self._schema = widest(open_to_all(state.schema), self._states())
         self._columns = chosen_columns(self._schema, columns)
         refuse_clash(self._columns)
-        self._where = None if where is None else bind(where, self._schema)
+        self._where, self._about = split_where(where, self._schema)
 
     def to_arrow(self) -> pa.Table:
         with open_bench(self._parts) as bench:
@@ -86,13 +86,14 @@ class Changes:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def _feed(self, bench: "Workbench") -> Feed:
-        return Feed(self._schema, self._columns, self._where, self._parts.storage, bench)
+        return Feed(
+            self._schema, self._columns, self._where, self._parts.storage, bench, self._about
+        )
 
     def _batches(self, feed: Feed, after_s: float) -> Iterator[pa.RecordBatch]:
-        commits = self._commits()
         oldest = Version(max(0, self._after))
         with self._parts.leases.reading(self._head.id, oldest, after_s=after_s) as lease:
-            for commit in commits:
+            for commit in self._commits:
                 view = self._ledger.view(commit.version, commit.line)
                 step = step_of(
                     view, self._schema, lambda live: self._parts.planner.positions(self._head, live)
@@ -101,11 +102,12 @@ class Changes:
                     lease.touch()
                     yield batch
 
-    def _commits(self) -> list[CommitRecord]:
-        """In the order of versions; all of them are checked before the first row is shown."""
+    def _found(self) -> list[CommitRecord]:
+        """In the order of versions."""
         count = self._until - self._after
-        newest = self._ledger.commits_until(self._until, self._head.line, count)
-        known = [*newest, *self._ledger.commits_until(self._after, self._head.line, 1)]
-        states = [self._ledger.state(i) for i in sorted({c.state_id for c in known})]
-        refuse_narrower(states, self._schema)
-        return newest[::-1]
+        return self._ledger.commits_until(self._until, self._head.line, count)[::-1]
+
+    def _states(self) -> list[TableState]:
+        """All that the table was on the way, and before."""
+        known = [*self._commits, *self._ledger.commits_until(self._after, self._head.line, 1)]
+        return [self._ledger.state(i) for i in sorted({c.state_id for c in known})]

@@ -49,6 +49,7 @@ class Staged:
     own_deleted: dict[str, Positions] = field(default_factory=dict)  # of appended files, by path
     copied: list[DataFile] = field(default_factory=list)  # appended by changes of rows
     counts: RowCounts | None = None  # of all changes of rows
+    inserted: int = 0  # rows of plain appends
     sees_all_rows: bool = False  # what it changes holds only if no row came in between
     moved: Restore | FastForward | None = None  # the whole table becomes what it was, or a branch
 
@@ -59,6 +60,8 @@ class Staged:
     def append(self, append: AppendFiles, operation: str) -> None:
         self.appends.append(append)
         self.operations.append(operation)
+        if operation == "append":
+            self.inserted += sum(f.record_count for f in append.files)
 
     def remove(self, files: Sequence[LiveFile], reads: Predicate) -> None:
         """Files of this transaction are forgotten; files of the base are removed."""
@@ -159,10 +162,16 @@ class Staged:
             operation=_operation(self.operations),
             changes=tuple(listed),
             app_transaction=app_transaction,
-            metrics=self.counts.to_summary() if self.counts else {},
+            metrics=self._metrics(),
             sees_all_rows=self.sees_all_rows,
             line=self.head.line,
         )
+
+    def _metrics(self) -> dict[str, int]:
+        """Of changes of rows, with the rows that were appended beside them."""
+        if self.counts is None:
+            return {}
+        return (self.counts + RowCounts(inserted_rows=self.inserted)).to_summary()
 
     def _moved(
         self, change: Restore | FastForward, app_transaction: tuple[str, int] | None

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 
 from lakebed.core.crash import crash_point
 from lakebed.core.lines import commit_at_time, find_commit
@@ -23,6 +22,7 @@ from lakebed.model.errors import (
 from lakebed.model.history import MAIN, CommitRecord, TableHead, TableState
 from lakebed.model.ids import MAIN_LINE, StateId, TableId, Version
 from lakebed.model.names import TableName
+from lakebed.model.nearest import nearest
 
 PURGE = ("-", "purge")
 _SKEW_MS = 60_000  # the clocks of a caller and of the database may differ by so much
@@ -215,8 +215,10 @@ def find_table(tx: Tx, name: TableName) -> TableHead:
     head = tables.find_table(tx, name)
     if head is not None:
         return head
-    known = [str(h.name) for h in tables.list_tables(tx, ".".join(name.namespace))]
-    close = get_close_matches(str(name), known, n=1)
+    namespace = ".".join(name.namespace)
+    there = namespaces.find_namespace(tx, namespace) is not None
+    known = [str(h.name) for h in tables.list_tables(tx, namespace if there else None)]
+    close = nearest(str(name), known)
     hint = f"did you mean {close[0]}?" if close else "`lakebed table list` shows the tables"
     raise TableNotFound(f"there is no table {name}", hint=hint, table=str(name))
 
@@ -225,9 +227,12 @@ def _namespace(tx: Tx, levels: tuple[str, ...]) -> tuple[int, dict[str, str]]:
     name = ".".join(levels)
     found = namespaces.find_namespace(tx, name)
     if found is None:
+        close = nearest(name, namespaces.list_namespaces(tx, None))
         raise NamespaceNotFound(
             f"there is no namespace {name}",
-            hint="`lakebed namespace list` shows the namespaces",
+            hint=f"did you mean {close[0]}?"
+            if close
+            else "`lakebed namespace list` shows the namespaces",
             namespace=name,
         )
     return found

@@ -1,11 +1,10 @@
 """Views by name: create, replace, list, drop. A view and a table never share a name."""
 
-from difflib import get_close_matches
-
 from lakebed.meta import namespaces, tables, views
 from lakebed.meta.store import Store
 from lakebed.model.errors import NamespaceNotFound, TableExists, ViewNotFound
 from lakebed.model.names import TableName
+from lakebed.model.nearest import nearest
 from lakebed.model.views import View
 
 
@@ -44,6 +43,6 @@ class Views:
             if views.delete_view(tx, name):
                 return
             known = [str(v.name) for v in views.list_views(tx, ".".join(name.namespace))]
-        close = get_close_matches(str(name), known, n=1)
+        close = nearest(str(name), known)
         hint = f"did you mean {close[0]}?" if close else "SHOW VIEWS lists them"
         raise ViewNotFound(f"there is no view {name}", hint=hint, view=str(name))

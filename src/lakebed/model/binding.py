@@ -3,7 +3,6 @@
 A literal that the column cannot hold is never rounded: on an integer, `x > 2.5` becomes `x > 2`.
 """
 
-import difflib
 import math
 
 from lakebed.model.errors import InvalidExpression
@@ -22,6 +21,7 @@ from lakebed.model.expressions import (
     Predicate,
 )
 from lakebed.model.literals import ABOVE, Place, Point, place
+from lakebed.model.nearest import nearest
 from lakebed.model.schema import Schema
 from lakebed.model.types import (
     DecimalType,
@@ -65,7 +65,7 @@ def _resolve(column: Column, schema: Schema) -> tuple[Column, Field]:
     field = schema.find(column.path)
     if field is None:
         names = [".".join(path) for path in _paths(schema.fields)]
-        close = difflib.get_close_matches(str(column), names, n=1, cutoff=0.6)
+        close = nearest(str(column), names)
         raise InvalidExpression(
             f"column {str(column)!r} is not in the schema",
             hint=f"did you mean {close[0]}?"

@@ -3,11 +3,11 @@
 A path is `address.city`, `items.element.price`, `tags.value.x`, or a tuple of its parts.
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.model.errors import InvalidInput, InvalidSchema
+from lakebed.model.nearest import nearest
 from lakebed.model.schema import Schema, assign_ids, check_doc
 from lakebed.model.types import (
     DecimalType,
@@ -88,7 +88,7 @@ def find_path(fields: Fields, path: tuple[str, ...]) -> Fields:
 
 def _no_column(path: tuple[str, ...], level: Fields) -> InvalidSchema:
     names = [f.name for f in level]
-    close = difflib.get_close_matches(path[-1], names, n=1, cutoff=0.6)
+    close = nearest(path[-1], names)
     there = f"there are: {', '.join(names)}" if names else f"{'.'.join(path[:-1])} has no members"
     return InvalidSchema(
         f"there is no column {'.'.join(path)!r}",

@@ -1,6 +1,5 @@
 """Properties of tables and namespaces: text to text; what we publish ourselves is refused."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from lakebed.model.carried import (
@@ -13,6 +12,7 @@ from lakebed.model.carried import (
 from lakebed.model.errors import InvalidSetting
 from lakebed.model.history import CHANGE_FEED
 from lakebed.model.names import is_text
+from lakebed.model.nearest import nearest
 from lakebed.model.settings import BY_NAME, SETTINGS, parse_setting
 
 # Published by us from what the table is; a user's value would contradict it.
@@ -69,11 +69,10 @@ def _refuse_unknown(name: str) -> None:
     if "." not in name or prefix not in _OWNED:
         return
     known = [*(s.name for s in SETTINGS if s.per_table), *CARRIED, CHANGE_FEED]
-    near = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), near, n=1, cutoff=0.6)
+    close = nearest(name, known)
     raise InvalidSetting(
         f"there is no property {name!r}",
-        hint=f"did you mean {near[close[0]]}?"
+        hint=f"did you mean {close[0]}?"
         if close
         else f"`lakebed settings` lists those of {prefix}*; other prefixes are free for your own",
         name=name,

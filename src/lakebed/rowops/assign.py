@@ -1,6 +1,5 @@
 """SET a = …, b.c = …: the columns of a changed or new row as expressions of the SQL engine."""
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from functools import partial
 
 from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
 from lakebed.model.ids import FieldId
+from lakebed.model.nearest import nearest
 from lakebed.model.quoting import quoted, text_literal
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Primitive, StructType, is_scalar, walk
@@ -55,7 +55,7 @@ def find_column(schema: Schema, path: object, what: str) -> Field:
     column = schema.find(parts)
     if column is None:
         names = [f.name for f in schema.fields]
-        close = difflib.get_close_matches(str(path), names, n=1, cutoff=0.6)
+        close = nearest(str(path), names)
         raise InvalidExpression(
             f"{what} names {path!r}, which is no column of the table",
             hint=f"did you mean {close[0]}?" if close else f"the columns are: {', '.join(names)}",

@@ -5,7 +5,7 @@ paired to updates by row ids, then by the primary key; the rest was deleted or i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -13,9 +13,13 @@ from lakebed.core.plan import Plan
 from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.read import read, read_schema
 from lakebed.engines.arrow.types import to_arrow
+from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput
-from lakebed.model.expressions import Predicate
+from lakebed.model.expressions import And, Predicate
+from lakebed.model.expressions import columns as columns_in
+from lakebed.model.ids import FieldId
 from lakebed.model.schema import Schema
+from lakebed.model.types import Field, Primitive
 from lakebed.rowops.pairing import DELETE, INSERT, Pairing
 from lakebed.rowops.steps import Step, narrowed
 from lakebed.rowops.workbench import Workbench
@@ -28,27 +32,45 @@ ABOUT = [
 ]
 
 
+_FIELDS = (
+    Field(FieldId(-1), "_op", Primitive("string"), True),
+    Field(FieldId(-2), "_version", Primitive("long"), True),
+    Field(FieldId(-3), "_time", Primitive("timestamp"), True),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """`columns` and `where` (bound) choose among the changes; they do not change what is one."""
+    """`columns`, `where` and `about` (bound) choose among the changes; they do not change what is
+    one. `about` looks at what the feed tells of a change, and perhaps at columns beside it."""
 
     schema: Schema
     columns: tuple[str, ...]
     where: Predicate | None
     storage: Storage
     bench: Workbench
+    about: Predicate | None = None
 
     def batches(self, step: Step) -> Iterator[pa.RecordBatch]:
         """Every change of a version; an update's two rows follow one another."""
         if step.gone.files and step.came.files:
             for rows, ops in map(self._chosen, self._paired(step)):
-                if rows.num_rows:
-                    yield self._told(rows, ops, step)
+                told = self._told(rows, ops, step)
+                if told.num_rows:
+                    yield told
         elif step.gone.files or step.came.files:
             plan = step.gone if step.gone.files else step.came
             op = DELETE if step.gone.files else INSERT
-            for batch in read(narrowed(plan, self.columns, self.where), self.storage):
-                yield self._told(batch, pa.repeat(op, batch.num_rows), step)
+            for batch in read(narrowed(plan, self._needed(), self.where), self.storage):
+                told = self._told(batch, pa.repeat(op, batch.num_rows), step)
+                if told.num_rows:
+                    yield told
+
+    def _needed(self) -> tuple[str, ...]:
+        """The columns that are shown, and those that decide whether a change is."""
+        looked_at = {c.path[0] for c in columns_in(self.about)} if self.about is not None else set()
+        own = [f.name for f in self.schema.fields if f.name in looked_at - set(self.columns)]
+        return (*self.columns, *own)
 
     def _told(self, rows: pa.RecordBatch, ops: pa.Array, step: Step) -> pa.RecordBatch:
         time = pa.scalar(step.time_ms * 1000, pa.int64()).cast(ABOUT[2].type)
@@ -58,7 +80,13 @@ class Feed:
             pa.repeat(time, rows.num_rows),
         ]
         shown = rows.select(list(self.columns))
-        return pa.RecordBatch.from_arrays([*shown.columns, *about], schema=feed_schema(self))
+        told = pa.RecordBatch.from_arrays([*shown.columns, *about], schema=feed_schema(self))
+        if self.about is None:
+            return told
+        own = rows.select(list(self._needed()))
+        named = dict(zip((f.name for f in ABOUT), about, strict=True))
+        asked = named | dict(zip(own.schema.names, own.columns, strict=True))
+        return told.filter(matches(self.about, pa.RecordBatch.from_pydict(asked)))
 
     def _chosen(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
         """The table's columns and what happened to each row, of rows that are asked for."""
@@ -100,6 +128,25 @@ class Feed:
         return pa.RecordBatchReader.from_batches(
             schema, _with_numbers(read(plan, self.storage, metadata=about), schema)
         )
+
+
+def split_where(
+    where: Predicate | None, schema: Schema
+) -> tuple[Predicate | None, Predicate | None]:
+    """A condition bound: the part on the table's columns alone, and the part on changes."""
+    if where is None:
+        return None, None
+    taken = {f.name.casefold() for f in schema.fields}
+    about = tuple(f for f in _FIELDS if f.name not in taken)
+    names = {f.name for f in about}
+    parts = where.operands if isinstance(where, And) else (where,)
+    told = [p for p in parts if {c.path[0].casefold() for c in columns_in(p)} & names]
+    plain = [p for p in parts if p not in told]
+    whole = replace(schema, fields=(*schema.fields, *about))
+    return (
+        bind(And(tuple(plain)), schema) if plain else None,
+        bind(And(tuple(told)), whole) if told else None,
+    )
 
 
 def feed_schema(feed: Feed) -> pa.Schema:

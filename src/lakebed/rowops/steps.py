@@ -9,7 +9,7 @@ from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableState
-from lakebed.model.ids import FileId, Version
+from lakebed.model.ids import FieldId, FileId, Version
 from lakebed.model.schema import Schema
 from lakebed.model.types import Field, Type, can_widen, children, is_scalar, with_children
 from lakebed.model.vectors import Positions
@@ -106,6 +106,31 @@ def _optional(field: Field) -> Field:
 
 def _loose(kind: Type) -> Type:
     return with_children(kind, tuple(_optional(f) for f in children(kind)))
+
+
+def widest(schema: Schema, states: Sequence[TableState]) -> Schema:
+    """The schema in types that hold the values of all states: a restore may narrow a column."""
+    kinds = {f.id: f.type for f in schema.walk() if is_scalar(f.type)}
+    for state in states:
+        for field in state.schema.walk():
+            shown = kinds.get(field.id)
+            if shown is not None and can_widen(shown, field.type):
+                kinds[field.id] = field.type
+            elif shown is not None and not can_widen(field.type, shown):
+                raise UnsupportedFeature(
+                    f"column {field.name!r} was {shown} and {field.type} on the way: its values"
+                    " cannot be shown as one type",
+                    hint="ask for the changes of fewer versions at once",
+                    column=field.name,
+                )
+    return replace(schema, fields=tuple(_retyped(f, kinds) for f in schema.fields))
+
+
+def _retyped(field: Field, kinds: Mapping[FieldId, Type]) -> Field:
+    if field.id in kinds:
+        return replace(field, type=kinds[field.id])
+    below = tuple(_retyped(f, kinds) for f in children(field.type))
+    return replace(field, type=with_children(field.type, below))
 
 
 def refuse_narrower(states: Sequence[TableState], schema: Schema) -> None:

@@ -84,7 +84,7 @@ def parse_predicate(text: str) -> Predicate:
 
     >>> parse_predicate("price > 2.50 AND kind IN ('a', 'b')")
     """
-    plain = _plain(text) if isinstance(text, str) else None
+    plain = _plain(text)
     if plain is not None:
         return plain
     node = _parse(text)
@@ -96,9 +96,9 @@ def parse_predicate(text: str) -> Predicate:
         raise _too_deep() from None
 
 
-def _plain(text: str) -> Predicate | None:
+def _plain(text: object) -> Predicate | None:
     """A column compared with a whole number, without the parser; None for all else."""
-    found = _PLAIN.fullmatch(text)
+    found = _PLAIN.fullmatch(text) if isinstance(text, str) else None
     if found is None or found[1].upper() in _WORDS:
         return None
     return Compare(Column((found[1],)), _SIGNS[found[2]], int(found[3]))

@@ -93,6 +93,8 @@ def _doubts(predicate: Predicate, schema: Schema) -> Iterator[Doubt]:
             for value in values:
                 if _is_doubtful(column, value, schema):
                     yield Doubt(column.path, str(value))
+        case Constant() | Always() | Like() | IsNull():
+            return
 
 
 def _is_doubtful(column: Column, value: Stored, schema: Schema) -> bool:

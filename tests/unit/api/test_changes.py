@@ -202,17 +202,40 @@ def test_rows_are_shown_in_the_columns_of_the_last_version(lake: lakebed.Lake) -
     assert old["_op"].to_pylist() == ["insert", "delete", "insert"]
 
 
-def test_values_that_the_last_type_cannot_hold_are_refused(lake: lakebed.Lake) -> None:
+def test_conditions_look_at_what_the_feed_tells_too(table: lakebed.Table) -> None:
+    table.update({"word": "'x'"}, "id <= 2")
+    before = table.changes(where="_op = 'update_before'").to_arrow()
+    mixed = table.changes(columns=["word"], where="_op = 'delete' OR id = 3").to_arrow()
+    late = table.changes(where="_version > 2 AND _op <> 'update_before' AND id = 1").to_arrow()
+
+    assert before["id"].to_pylist() == [1, 2]
+    assert mixed.select(["word", "_op"]).to_pylist() == [
+        {"word": "w3", "_op": "insert"},
+        {"word": "w4", "_op": "delete"},
+    ]
+    assert late.select(["word", "_op"]).to_pylist() == [{"word": "x", "_op": "update_after"}]
+    assert table.changes(where="_time < TIMESTAMP '2020-01-01T00:00:00Z'").to_arrow().num_rows == 0
+    with pytest.raises(lakebed.InvalidInput):
+        table.changes(where="_op = 5")
+
+
+def test_values_that_the_last_type_cannot_hold_are_shown_in_a_wider_one(
+    lake: lakebed.Lake,
+) -> None:
     table = lake.create_table("s.t", "id int, word string")
     table.append(rows(1))
     table.alter().widen_column("id", "long").commit()
     table.append(rows(2**40))
     table.restore(version=1)
 
-    with pytest.raises(lakebed.InvalidInput) as refused:
-        table.changes().to_arrow()
-    assert (refused.value.code, refused.value.context["column"]) == ("UNSUPPORTED_FEATURE", "id")
-    assert changes(table, to_version=3)[-1] == (3, "insert", 2**40, f"w{2**40}")
+    assert changes(table)[-2:] == [
+        (3, "insert", 2**40, f"w{2**40}"),
+        (4, "delete", 2**40, f"w{2**40}"),
+    ]
+    assert changes(table, where="id > 2000000000")[0][0] == 3
+    shown = lake.sql("SELECT id FROM s.t$changes WHERE _op = 'delete'").to_pylist()
+    assert shown == [{"id": 2**40}]
+    assert table.changes(from_version=4).to_arrow().schema.field("id").type == "int32"
 
 
 def test_a_column_that_the_feed_tells_itself_has_to_be_left_out(lake: lakebed.Lake) -> None:

@@ -68,7 +68,7 @@ def test_all_kinds_together_are_one_commit_and_each_sees_those_before(
     assert found(table) == inside == kept | {2: 1102, 21: 1121, 40: 1}
     assert table.version == 2
     (newest, *_) = table.history()
-    assert (newest.operation, newest.summary["inserted_rows"]) == ("transaction", 3)
+    assert (newest.operation, newest.summary["inserted_rows"]) == ("transaction", 7)
     assert (disk.check().findings, disk.check().notes) == ([], [])
 
 

@@ -1,6 +1,5 @@
 """Rows of a query on their way into a table: which column each is, and literals without a type."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -8,6 +7,7 @@ import pyarrow as pa
 from lakebed.api.sql.texts import read_texts
 from lakebed.engines.arrow.types import arrow_type
 from lakebed.model.errors import SchemaMismatch, SqlColumnUnknown
+from lakebed.model.nearest import nearest
 from lakebed.model.schema import Schema
 from lakebed.model.types import (
     Field,
@@ -92,7 +92,7 @@ def known_field(schema: Schema, path: tuple[str, ...]) -> Field:
     if field is None:
         name = ".".join(path)
         names = [f.name for f in schema.fields]
-        close = difflib.get_close_matches(name, names, n=1)
+        close = nearest(name, names)
         raise SqlColumnUnknown(
             f"the table has no column {name!r}",
             hint=f"did you mean {close[0]}?" if close else f"the columns are: {', '.join(names)}",

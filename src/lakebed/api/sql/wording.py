@@ -1,6 +1,5 @@
 """Errors of the engine in the user's words: names and places of the text that was given."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from lakebed.api.sql.bound import Bound
 from lakebed.core.plan import Plan
 from lakebed.model.errors import ConversionFailed, LakebedError, SqlColumnUnknown
+from lakebed.model.nearest import nearest
 from lakebed.sql.fragments import PLACEHOLDER
 from lakebed.sql.places import name_offset, offset_of, text_offset, unplaced
 from lakebed.sql.query import Expression, Reference, Select, Span, readable
@@ -92,5 +92,5 @@ def _near(error: LakebedError, relations: Sequence[Bound]) -> str:
         return ""
     name = str(error.context.get("column", ""))
     known = [f.name for r in relations if isinstance(r.rows, Plan) for f in r.rows.schema.fields]
-    close = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
+    close = nearest(name, known, most=3, cutoff=0.5)
     return f"did you mean {', '.join(close)}?" if close else ""
