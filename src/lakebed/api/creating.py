@@ -88,17 +88,21 @@ def stage_table(
         comment=new.comment,
         constraints=_constraints(parts, new.constraints, schema),
     )
-    state = first_state(create)  # refused before a folder is taken
+    first_state(create)  # refused before a folder is taken
     create = replace(create, location=_claimed(parts, name, identifier))
-    staged = Staged(
+    return staged_new(create), rows
+
+
+def staged_new(create: CreateTable) -> Staged:
+    """A table that a commit will create."""
+    return Staged(
         head=_unborn(create),
         base=None,
-        state=state,
+        state=first_state(create),
         create=create,
         live=[],
         operations=["create"],
     )
-    return staged, rows
 
 
 def _constraints(parts: Parts, given: object, schema: Schema) -> dict[str, Constraint]:

@@ -1,11 +1,11 @@
 """A lake: its namespaces, its tables, transactions over several of them, and how it is doing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from lakebed.api.creating import NewTable, shape_of, stage_table
+from lakebed.api.creating import NewTable, TableOptions, shape_of, stage_table
 from lakebed.api.datafusion import session_of
 from lakebed.api.options import CommitOptions, Options, check_options, digest_of
 from lakebed.api.parts import Parts
@@ -17,10 +17,20 @@ from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction, refuse_branch, replay, warn
+from lakebed.api.write_task import (
+    WriteTask,
+    Written,
+    WrittenRows,
+    commit_new,
+    discard,
+    new_task,
+    task_for,
+)
 from lakebed.maintenance.check import Check, Repair
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound
-from lakebed.model.history import TableHead
+from lakebed.model.history import Commit, TableHead
+from lakebed.model.ids import MAIN_LINE
 from lakebed.model.names import parse_namespace, parse_table_name, parse_table_ref
 from lakebed.model.properties import check_removed, check_texts
 from lakebed.model.settings import find_setting, parse_setting
@@ -250,6 +260,54 @@ class Lake:
         self._may("write", "*")
         return Transaction(self._parts, check_options(options))
 
+    def write_task(
+        self,
+        name: str,
+        schema: object = None,
+        *,
+        where: str | None = None,
+        **new: Unpack[TableOptions],
+    ) -> WriteTask:
+        """How other processes write rows: tasks pickle, and need the warehouse alone.
+
+        With a schema the table may be one that the commit creates; `where` is that of an overwrite.
+        """
+        self._may("write", name)
+        wanted, ref = parse_table_ref(name)
+        if schema is not None and not self._parts.catalog.exists(wanted):
+            self._may("create", name)
+            return new_task(self._parts, parse_table_name(name), schema, NewTable(**new))
+        head = self._parts.catalog.find(wanted)
+        if ref is not None:
+            head = self._parts.refs.on_branch(head, ref)
+        return task_for(self._parts, head, where)
+
+    def commit_written(
+        self,
+        task: WriteTask,
+        written: Iterable[Written],
+        *,
+        overwrite: bool = False,
+        where: str | None = None,
+        partitions: bool = False,
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Append what calls of a task wrote, or put it in the place of rows: one commit."""
+        listed = list(written)
+        if task.create is not None:
+            self._may("create", str(task.head.name))
+            return commit_new(self._parts, task, listed, check_options(options))
+        table = Table(self._parts, task.head, self._branch_of(task.head))
+        rows = WrittenRows(listed, task.schema)
+        if overwrite:
+            return table.overwrite(rows, where=where, partitions=partitions, **options)
+        return table.append(rows, **options)
+
+    def discard_written(self, task: WriteTask, written: Iterable[Written]) -> None:
+        """Delete what calls of a task wrote, unless it was committed after all."""
+        self._may("write", str(task.head.name))
+        discard(self._parts, task, written)
+
     def publish(self, table: str | None = None) -> Status:
         """Publish everything that waits, trying at once what failed before."""
         self._may("write", table or "*")
@@ -311,6 +369,9 @@ class Lake:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _branch_of(self, head: TableHead) -> str | None:
+        return None if head.line == MAIN_LINE else self._parts.refs.names(head).get(head.line)
 
     def _purge(self, head: TableHead) -> bool:
         """Delete a dropped table's files; what cannot be deleted now is told, and tried again."""

@@ -113,10 +113,12 @@ class MergeRows:
         source = self._spooled(schema, lambda: open_source(self._rows, schema))
         return changer.merge(self._bench, source, on, clauses, aliases=aliases)
 
-    def upsert(self, changer: RowChanger) -> RowCounts:
+    def upsert(
+        self, changer: RowChanger, given_key: str | Sequence[str] | None = None
+    ) -> RowCounts:
         schema = changer.staged.state.schema
-        key = key_names(schema, None, changer.name)
-        source = self._spooled(schema, lambda: self._whole_rows(schema))
+        key = key_names(schema, given_key, changer.name)
+        source = self._spooled(schema, lambda: self._whole_rows(schema, key))
         repeated = repeated_key(self._bench, source, key)
         if repeated is not None:
             shown = ", ".join(f"{name} = {value!r}" for name, value in repeated.items())
@@ -143,10 +145,11 @@ class MergeRows:
         clauses = clauses_for(source.columns, op_column)
         return changer.merge(self._bench, source, to_on(on_keys(names)), clauses, aliases=ALIASES)
 
-    def _whole_rows(self, schema: Schema) -> Batches:
+    def _whole_rows(self, schema: Schema, key: Sequence[str]) -> Batches:
         given = open_source(self._rows, schema, refuse_uneven)
         refuse_other_columns(schema, given.schema.names, "upsert")
-        return Batches(to_arrow(schema), conform(given, schema))
+        keyed = tuple(replace(f, required=f.required or f.name in key) for f in schema.fields)
+        return Batches(to_arrow(schema), conform(given, replace(schema, fields=keyed)))
 
     def _spooled(
         self,

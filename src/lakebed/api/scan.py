@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakebed.api.options import check_names, check_number
 from lakebed.api.parts import Parts
+from lakebed.api.read_task import ReadTask, read_tasks
 from lakebed.core.lease import AFTER_S, Hold, leased
 from lakebed.core.plan import Plan
 from lakebed.engines import lazy_frame_of, relation_of
@@ -53,6 +54,10 @@ class Scan:
         return pa.RecordBatchReader.from_batches(
             read_schema(plan), self._batches(plan, after_s=0.0)
         )
+
+    def tasks(self) -> list[ReadTask]:
+        """The same rows for other processes to read: tasks pickle, and need the warehouse alone."""
+        return read_tasks(self._parts.storage.root_uri, self.plan())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """For everything that takes Arrow streams: `table.append(other.scan(where=…))`."""

@@ -4,20 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import Literal, TypeVar, Unpack
 
 import pyarrow as pa
 
 from lakebed.api.alter import Alter, Step
 from lakebed.api.changes import Changes
 from lakebed.api.changing import RowCommit, Stage, unchanged
+from lakebed.api.following import Following, FollowOptions, OnChange
 from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
 from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
 from lakebed.api.parts import Parts
 from lakebed.api.points import Point, to_point
 from lakebed.api.refs import HasRefs, list_commits
 from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
-from lakebed.api.scan import Scan, to_columns, to_predicate
+from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
 from lakebed.api.transaction import Transaction, conflict_error, replay
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.commit import Committed
@@ -214,9 +215,19 @@ class Table(HasRefs):
 
         return Merge(run)
 
-    def upsert(self, source: object, **options: Unpack[CommitOptions]) -> Commit:
-        """Update the rows whose primary key the source has, and insert the others."""
-        return self._merge_rows(source, options, lambda rows, r: rows.upsert(r), ("upsert",))
+    def upsert(
+        self,
+        source: object,
+        *,
+        key: str | Sequence[str] | None = None,
+        **options: Unpack[CommitOptions],
+    ) -> Commit:
+        """Update the rows whose key the source has, and insert the others.
+
+        `key` is the primary key unless given.
+        """
+        request = ("upsert",) if key is None else ("upsert", key)
+        return self._merge_rows(source, options, lambda rows, r: rows.upsert(r, key), request)
 
     def apply_changes(
         self,
@@ -295,6 +306,42 @@ class Table(HasRefs):
             columns=to_columns(columns),
             where=to_predicate(where),
         )
+
+    def follow(
+        self,
+        *,
+        starting_version: int | Literal["latest"] | None = None,
+        starting_timestamp: datetime | str | int | None = None,
+        change_feed: bool = False,
+        on_change: OnChange = "refuse",
+        max_versions: int | None = None,
+        max_files: int | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> Following:
+        """Read the table as a stream: first as it is, or from a version or time on, what is added.
+
+        With `change_feed` rows that change and go are told too; without it `on_change` says what
+        a version means that takes rows away: refuse, skip, skip_deletes, or rows (what it added).
+        """
+        time_ms = None if starting_timestamp is None else to_time_ms(starting_timestamp)
+        options = FollowOptions(
+            starting_version,
+            time_ms,
+            change_feed,
+            on_change,
+            max_versions,
+            max_files,
+            to_columns(columns),
+            to_predicate(where),
+        )
+        return Following(self._parts, lambda: self._line(Point()), options)
+
+    def last_txn(self, application: str) -> int | None:
+        """The number of the last commit that an application made with `txn`, if it made one."""
+        head = self._head("read", MAIN)
+        known = self._parts.outbox.ledger(head.id).app_transactions(head.version)
+        return next((number for app, number, _ in known if app == application), None)
 
     def set_properties(
         self,

@@ -45,7 +45,7 @@ def write_files(
         bench = Workbench(partial(open_engine, parts))
         batches = enforced(batches, state.constraints, state.schema, bench)
     if must_match is not None:
-        batches = _checked(batches, must_match)
+        batches = checked(batches, must_match)
     if head.id < 0:
         files = _write(parts, head, state, batches, prefix)
     else:
@@ -123,7 +123,8 @@ def _touching(
         yield batch
 
 
-def _checked(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+def checked(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
+    """The batches, of which every row matches, or an error."""
     row = 0
     for batch in batches:
         good = pc.fill_null(matches(predicate, batch), False)

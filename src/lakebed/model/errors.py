@@ -20,6 +20,7 @@ LakebedError
 │                    UpgradeRequired
 ├── StorageError     ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
 ├── Forbidden
+├── StreamChanged    a table that is followed did what the reader cannot follow
 ├── MissingExtra     an optional library is not installed
 ├── SparkError       JavaMissing  JarsUnreachable  JarCorrupt
 └── PipelineError    PipelineInvalid  StepFailed  ExpectationFailed  PipelineBusy  RunLost
@@ -322,6 +323,12 @@ class DataCorrupt(StorageError):
 
 class Forbidden(LakebedError):
     code = "FORBIDDEN"
+
+
+class StreamChanged(LakebedError):
+    """A followed table took rows away, or changed its columns."""
+
+    code = "STREAM_CHANGED"
 
 
 class MissingExtra(LakebedError):
