@@ -186,3 +186,13 @@ class LakeDialect(DuckDB):
         COMMANDS: ClassVar[set[TokenType]] = set()  # a statement is never taken as it is
 
     Parser = LakeParser
+
+
+class TypedParser(LakeParser):
+    """Functions are more than names: what they are in other dialects is known."""
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = DuckDBParser.FUNCTIONS
+
+
+class TypedDialect(LakeDialect):
+    Parser = TypedParser

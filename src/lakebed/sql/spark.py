@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from lakebed.model.schema import Schema
 from lakebed.model.types import DecimalType, Primitive, Type
+from lakebed.sql.dialect import TooHard, TypedDialect
+from lakebed.sql.syntax import STUMBLES
 
+_DIALECT = TypedDialect(version="2.0")
 _NUMBER, _TEXT, _TRUTH, _DAY, _MOMENT, _NULL = "number", "text", "truth", "day", "moment", "null"
 _NUMBERS = ("byte", "short", "int", "long", "float", "double")
 _KINDS = {
@@ -61,11 +63,11 @@ class _Otherwise(Exception):
 def to_spark(sql: str, schema: Schema) -> str | None:
     """The condition for Spark, or None when it might mean something else there."""
     try:
-        tree = sqlglot.parse_one(sql, read="duckdb")
-        if _Kinds(schema).of(tree) != _TRUTH:
+        (tree,) = _DIALECT.parse(sql)
+        if tree is None or _Kinds(schema).of(tree) != _TRUTH:
             return None
         return tree.sql("spark", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE)
-    except (_Otherwise, SqlglotError, RecursionError):
+    except (_Otherwise, SqlglotError, RecursionError, TooHard, *STUMBLES):
         return None
 
 
@@ -101,6 +103,8 @@ class _Kinds:
             self._same(arguments)
             return _TRUTH
         if isinstance(node, _SAME_KIND):
+            if isinstance(node, exp.Greatest | exp.Least) and len(arguments) < 2:
+                raise _Otherwise
             return self._same(arguments)
         for kinds, takes, gives in _SIGNATURES:
             if isinstance(node, kinds):

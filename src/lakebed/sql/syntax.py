@@ -17,7 +17,7 @@ _OPENING = ("(", "[", "{", "CASE")
 _CLOSING = (")", "]", "}", "END")
 _PREFIXES = ("NOT", "-", "+", "~", "@", "LAMBDA", "EXISTS", "DISTINCT", "INTERVAL", "FROM", ":")
 # The parser has its own ways to stumble over odd text; none of them may reach the caller.
-_STUMBLES = (ValueError, TypeError, AttributeError, LookupError, AssertionError)
+STUMBLES = (ValueError, TypeError, AttributeError, LookupError, AssertionError)
 _STRINGS = (
     TokenType.STRING,
     TokenType.HEX_STRING,
@@ -94,7 +94,7 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
         raise _unreadable(source, error, shift) from None
     except (RecursionError, TooHard):
         raise _too_deep(source, start) from None
-    except (SqlglotError, *_STUMBLES):
+    except (SqlglotError, *STUMBLES):
         raise source.error(start, "this cannot be parsed") from None
     found = [node for node in parsed if isinstance(node, exp.Expr)]
     if len(found) != 1:
