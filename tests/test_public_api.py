@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import lakebed
+from lakebed import pipelines
 
 PINNED = Path(__file__).with_name("public_api.txt")
 
@@ -32,11 +33,12 @@ def test_version_is_the_one_of_the_package() -> None:
 
 def describe() -> list[str]:
     """One line for each public name and, for a class, for each of its own public members."""
-    return [line for name in sorted(lakebed.__all__) for line in _lines(name)]
+    ours = [line for n in sorted(lakebed.__all__) for line in _lines(n, getattr(lakebed, n))]
+    steps = sorted(pipelines.__all__)
+    return ours + [line for n in steps for line in _lines(f"pipelines.{n}", getattr(pipelines, n))]
 
 
-def _lines(name: str) -> Iterator[str]:
-    value = getattr(lakebed, name)
+def _lines(name: str, value: object) -> Iterator[str]:
     if inspect.isclass(value):
         yield _class_line(name, value)
         yield from _member_lines(name, value)

@@ -110,7 +110,7 @@ class Pipeline:
         wait_s: float = 0.0,
         parallel: int | None = None,
         author: str | None = None,
-        listen: Listener = silent,
+        listen: Listener | None = None,
         **spark: Unpack[SparkOptions],
     ) -> Run:
         """Run the steps on Spark and commit all their tables together, or none.
@@ -125,7 +125,7 @@ class Pipeline:
             self.folder,
             graph,
             plan_steps(graph, request),
-            listen,
+            listen or silent,
             wait_s,
             parallel or default_parallel(),
             author,
