@@ -32,8 +32,8 @@ _FLOATS = (Primitive("float"), Primitive("double"))
 _DAY_MICROS = 86_400_000_000
 _READERS = 8
 # What a session of the user's own may have set to something else.
+_TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 _NEEDED = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -47,8 +47,13 @@ def is_native(session: SparkSession, order: Order) -> bool:
         and not order.spec.fields
         and has_plain_order(order.sort_order)
         and all(_is_flat(field) for field in order.schema.fields)
-        and all(session.conf.get(name) == value for name, value in _NEEDED.items())
+        and all(session.conf.get(name) == value for name, value in _needed(order.schema).items())
     )
+
+
+def _needed(schema: Schema) -> dict[str, str]:
+    has_times = any(field.type == Primitive("timestamp") for field in schema.walk())
+    return {**_NEEDED, **_TIMES} if has_times else _NEEDED
 
 
 def _is_flat(field: Field) -> bool:
@@ -130,14 +135,14 @@ class _Footers:
     order: Order
     nan_counts: Mapping[FieldId, int | None]
 
-    def files(self, folder: str) -> list[DataFile]:
-        root = f"{self.order.root}/{folder}"
+    def files(self, within: str) -> list[DataFile]:
+        root = f"{self.order.root}/{within}"
         self._tidy(root)
         paths = [stat.path for stat in self.storage.list(root) if stat.path.endswith(".parquet")]
         with ThreadPoolExecutor(_READERS) as pool:
             found = list(pool.map(self._file, paths))
-        sync_folder(Path(self.storage.location(root)))
-        sync_folder(Path(self.storage.location(root)).parent)
+        for folder in (root, root.rpartition("/")[0]):
+            sync_folder(self.storage.location(folder))
         return [file for file in found if file is not None]
 
     def _tidy(self, root: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import orjson
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -56,11 +57,11 @@ def told(what: str) -> Iterator[None]:
     """Errors of Spark in this block become ours; `what` names the work in the message."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise _ours(error, what) from error
 
 
-def _ours(error: PySparkException, what: str) -> LakebedError:
+def _ours(error: PySparkException | Py4JError, what: str) -> LakebedError:
     text = str(error)
     pickled = _PICKLED.search(text)
     if pickled is not None:
@@ -71,11 +72,16 @@ def _ours(error: PySparkException, what: str) -> LakebedError:
         said = orjson.loads(bytes.fromhex(raised[1]))
         context: dict[str, object] = orjson.loads(said["context"])
         return _KINDS[said["code"]](said["message"], hint=said["hint"], **context)
+    if "No module named 'lakebed" in text:
+        return SparkError(
+            f"{what}: the Python of Spark's executors has no lakebed",
+            hint="install lakebed there, or name the Python that has it as PYSPARK_PYTHON",
+        )
     if isinstance(error, ParseException | AnalysisException):
         return InvalidExpression(
             f"{what}: {_first(text)}", hint="expressions are those of Spark SQL here"
         )
-    if error.getCondition() is not None:
+    if isinstance(error, PySparkException) and error.getCondition() is not None:
         return QueryError(f"{what}: {_first(text)}", hint="correct the values or the expression")
     return SparkError(
         f"{what} failed in Spark: {_first(text)}", hint="what Spark printed says more"
@@ -83,9 +89,12 @@ def _ours(error: PySparkException, what: str) -> LakebedError:
 
 
 def _first(text: str) -> str:
-    """The first sentence, without Spark's codes and plans."""
+    """The first sentence, without Spark's codes and plans; and the last cause, if there is one."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     found = _SQLSTATE.sub("", lines[0] if lines else "")
     if found.startswith("An exception was thrown from the Python worker"):
-        found = lines[-1]
-    return found[:500]
+        return lines[-1][:500]
+    if found.startswith("An error occurred while calling") and len(lines) > 1:
+        found = lines[1].removeprefix(": ")
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return f"{found[:500]} ({causes[-1][:300]})" if causes else found[:500]
