@@ -46,6 +46,7 @@ IMPORTS_LATE = (  # optional parts and lazy public names
     "lakebed/api/open.py",
     "lakebed/engines/__init__.py",
     "lakebed/__init__.py",
+    "pyspark_lakebed/__init__.py",  # Spark imports it in every process
 )
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 PLATFORM_ONLY = {*POSIX_ONLY, "msvcrt", "winreg"}

@@ -27,7 +27,8 @@ def test_wheel_is_pure_and_typed(wheel: Path) -> None:
 
     assert wheel.name.endswith("-py3-none-any.whl")
     assert "lakebed/py.typed" in names
-    assert all(name.startswith(("lakebed/", "lakebed-")) for name in names)
+    assert "pyspark_lakebed/__init__.py" in names  # Spark finds it by this name
+    assert all(name.startswith(("lakebed/", "pyspark_lakebed/", "lakebed-")) for name in names)
 
 
 def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:

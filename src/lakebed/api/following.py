@@ -3,10 +3,11 @@
 Nothing is kept here: the reader keeps its offset, and the same two offsets give the same rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
+from lakebed.api.offset import Offset
 from lakebed.api.options import check_number
 from lakebed.api.parts import Parts
 from lakebed.api.read_task import ChangeTask, ReadTask, read_tasks, slim, split_plan
@@ -22,36 +23,6 @@ from lakebed.rowops.steps import Step, narrowed, open_to_all, step_of, widest
 
 OnChange = Literal["refuse", "skip", "skip_deletes", "rows"]
 LATEST = "latest"
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """How far a stream was read: everything up to a version, or a part of what it brought."""
-
-    version: int
-    files: int = 0  # not all of the version: so many of the files that it added, or that it has
-    snapshot: bool = False  # the table as a whole comes first, and is not all read
-    since: int | None = None  # where a stream began that was not told a version
-
-    def to_plain(self) -> dict[str, int | bool]:
-        plain: dict[str, int | bool] = {"version": self.version}
-        if self.files:
-            plain["files"] = self.files
-        if self.snapshot:
-            plain["snapshot"] = True
-        if self.since is not None:
-            plain["since"] = self.since
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, int | bool]) -> Self:
-        since = plain.get("since")
-        return cls(
-            int(plain["version"]),
-            int(plain.get("files", 0)),
-            bool(plain.get("snapshot", False)),
-            None if since is None else int(since),
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,8 @@ from lakebed.api.sql.session import Parameters, SqlSession
 from lakebed.api.status import Status, status_of
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction, refuse_branch, replay, warn
-from lakebed.api.write_task import (
-    WriteTask,
-    Written,
-    WrittenRows,
-    commit_new,
-    discard,
-    new_task,
-    task_for,
-)
+from lakebed.api.write_task import WriteTask, Written
+from lakebed.api.written import WrittenRows, commit_new, discard, new_task, task_for
 from lakebed.maintenance.check import Check, Repair
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakebed.api.enforcing import enforced
 from lakebed.api.engine import open_engine
@@ -13,11 +12,10 @@ from lakebed.api.engine_rows import EngineRows
 from lakebed.api.parts import Parts
 from lakebed.api.settings import Settings
 from lakebed.core.crash import crash_point
+from lakebed.engines.arrow.checked import checked
 from lakebed.engines.arrow.conform import conform
-from lakebed.engines.arrow.evaluate import matches
 from lakebed.engines.arrow.ingest import open_batches
 from lakebed.engines.arrow.write import WriteOptions, write
-from lakebed.model.errors import SchemaMismatch
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
 from lakebed.model.history import TableHead, TableState
@@ -120,20 +118,4 @@ def _touching(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         touch()
-        yield batch
-
-
-def checked(batches: Iterable[pa.RecordBatch], predicate: Predicate) -> Iterator[pa.RecordBatch]:
-    """The batches, of which every row matches, or an error."""
-    row = 0
-    for batch in batches:
-        good = pc.fill_null(matches(predicate, batch), False)
-        if pc.sum(good).as_py() not in (None, batch.num_rows):
-            bad = row + pc.index(good, False).as_py()
-            raise SchemaMismatch(
-                f"row {bad + 1} does not match the condition of this overwrite",
-                hint="an overwrite with `where` may only write rows that match it",
-                row=bad,
-            )
-        row += batch.num_rows
         yield batch

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import lakebed
-from lakebed.api.following import Following, Offset
+from lakebed.api.following import Following
+from lakebed.api.offset import Offset
 from lakebed.model.errors import StreamChanged, VersionNotFound
 
 
