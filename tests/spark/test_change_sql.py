@@ -177,3 +177,22 @@ def test_row_ids_outlive_updates_and_merges(table: Table, lake: Lake, sp: Spark)
     ]
     assert ("insert", 8, None) in pairs
     assert not [p for p in pairs if p[0] == "delete"]
+
+
+def test_upserts_take_any_key_and_refuse_null_and_repeated_ones(
+    table: Table, lake: Lake, sp: Spark
+) -> None:
+    frame = sp.session.createDataFrame
+    schema = "id long, n int, k string, x double"
+
+    sp.upsert(frame([(9, 0, "k1", None), (8, 0, "new", None)], schema), "a.t", key="k")
+
+    assert rows_of(table)[-2:] == [(8, 0, "new", None), (9, 0, "k1", None)]
+    with pytest.raises(SchemaMismatch, match="'k'"):
+        sp.upsert(frame([(9, 0, None, None)], schema), "a.t", key="k")
+    with pytest.raises(AmbiguousMerge, match="k = 'a'"):
+        sp.upsert(frame([(1, 0, "a", None), (2, 0, "a", None)], schema), "a.t", key="k")
+    with pytest.raises(InvalidInput, match="primary key"):
+        sp.upsert(frame([(9, 0, "a", None)], schema), "a.t")
+    with pytest.raises(SchemaMismatch, match="lacks"):
+        sp.upsert(sp.session.range(1), "a.t", key="id")

@@ -66,10 +66,12 @@ class SparkChanger:
             _check_clause(clause)
         return self._staged(merge(self._target("merge"), source, matching, clauses), "merge")
 
-    def upsert(self, source: "Source") -> RowCounts:
+    def upsert(self, rows: "SparkSource", named: str | Sequence[str] | None) -> RowCounts:
+        """`named` is the key, the primary key unless given."""
         schema = self.rows.staged.state.schema
-        key = key_names(schema, None, self.rows.name)
-        refuse_other_columns(schema, source.names, "upsert")
+        key = key_names(schema, named, self.rows.name)
+        refuse_other_columns(schema, rows.columns, "upsert")
+        source = rows.taken(self, key)
         repeated = self.bench.repeated(source, key)
         if repeated is not None:
             shown = ", ".join(f"{name} = {value!r}" for name, value in repeated.items())
@@ -118,11 +120,18 @@ class SparkSource:
         self._frame = bench.check_frame(frame)
         self._source: Source | None = None
 
-    def taken(self, changer: SparkChanger) -> "Source":
+    @property
+    def columns(self) -> list[str]:
+        return list(self._frame.columns)
+
+    def taken(self, changer: SparkChanger, key: Sequence[str] = ()) -> "Source":
+        """`key` are columns that no row may leave open."""
         if self._source is None:
             _check_names(self._frame.columns)
-            beside = [f.name for f in changer.rows.staged.state.schema.fields]
-            self._source = self._bench.source(self._frame, beside)
+            schema = changer.rows.staged.state.schema
+            fields = [field for field in schema.fields if field.name in key]
+            frame = self._bench.keyed(self._frame, fields) if fields else self._frame
+            self._source = self._bench.source(frame, [f.name for f in schema.fields])
         return self._source
 
 

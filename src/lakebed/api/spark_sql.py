@@ -42,10 +42,13 @@ class SparkSql(SparkWrites):
             case Insert():
                 return self._insert(statement, transaction, options)
             case Update(target, values, where):
-                return self._update(_name(target), values, where, transaction, options, target)
+                return self._update(
+                    _name(target), values, where, transaction, options, alias=target.alias
+                )
             case Delete(target, where):
+                condition = "true" if where is None else where
                 return self._delete(
-                    _name(target), "true" if where is None else where, transaction, options, target
+                    _name(target), condition, transaction, options, alias=target.alias
                 )
             case Merge():
                 return self._merge(statement, transaction, options)

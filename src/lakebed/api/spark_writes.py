@@ -1,6 +1,6 @@
 """Writing tables from Spark: executors write the files, this process alone commits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from lakebed.api.merge import Merge, to_aliases
@@ -26,7 +26,6 @@ from lakebed.model.names import parse_table_ref
 from lakebed.rowops.clause import Clause
 from lakebed.rowops.condition import Condition
 from lakebed.security.policy import require
-from lakebed.sql.statements import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,18 +149,22 @@ class SparkWrites:
         frame: object,
         name: str,
         *,
+        key: str | Sequence[str] | None = None,
         transaction: Transaction | None = None,
         **options: Unpack[CommitOptions],
     ) -> Commit | None:
-        """Update the rows whose primary key the DataFrame has, and insert the others."""
+        """Update the rows whose key the DataFrame has, and insert the others.
+
+        `key` is the primary key unless given.
+        """
         rows = SparkSource(self._bench, frame)
         return self._change(
             "merge",
             name,
-            lambda changer: changer.upsert(rows.taken(changer)),
+            lambda changer: changer.upsert(rows, key),
             transaction,
             options,
-            ("upsert",),
+            ("upsert", *(() if key is None else (key,))),
         )
 
     def _delete(
@@ -170,7 +173,8 @@ class SparkWrites:
         where: str,
         transaction: Transaction | None,
         options: CommitOptions,
-        target: Target | None = None,
+        *,
+        alias: str | None = None,
     ) -> Commit | None:
         condition = self._condition(where)
         return self._change(
@@ -180,7 +184,7 @@ class SparkWrites:
             transaction,
             options,
             (where,),
-            alias=target.alias if target else None,
+            alias=alias,
         )
 
     def _update(
@@ -190,7 +194,8 @@ class SparkWrites:
         where: str | None,
         transaction: Transaction | None,
         options: CommitOptions,
-        target: Target | None = None,
+        *,
+        alias: str | None = None,
     ) -> Commit | None:
         values = spark_values(set)
         condition = None if where is None else self._condition(where)
@@ -201,7 +206,7 @@ class SparkWrites:
             transaction,
             options,
             (sorted(values.items()), where),
-            alias=target.alias if target else None,
+            alias=alias,
         )
 
     def _change(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.write import WriteOptions
-from lakebed.engines.spark.fit import fit, fitted
+from lakebed.engines.spark.fit import fit, fitted, required
 from lakebed.engines.spark.joining import ROW_ID, SEQUENCE, Joining, Source, take_source
 from lakebed.engines.spark.keys import repeated_key, values_of
 from lakebed.engines.spark.positions import Hits, hits_in
@@ -28,8 +28,10 @@ from lakebed.model.files import DataFile
 from lakebed.model.ids import FieldId
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
-from lakebed.model.types import Scalar, Stored
+from lakebed.model.types import Field, FixedType, Scalar, Stored
 from lakebed.storage.base import Storage
+
+_ANY = FixedType(0)  # NULL is all that is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,15 @@ class Bench:
         self, frames: Sequence[DataFrame], schema: Schema, lineage: tuple[str, ...]
     ) -> DataFrame:
         return reduce(DataFrame.union, [fitted(f, schema, beside=lineage) for f in frames])
+
+    def keyed(self, frame: DataFrame, key: Sequence[Field]) -> DataFrame:
+        """The frame, in which no key may be NULL."""
+        names = {name.casefold(): name for name in frame.columns}
+        for field in key:
+            name = names[field.name.casefold()]
+            checked = required(named(name), replace(field, required=True, type=_ANY))
+            frame = frame.withColumn(name, checked)
+        return frame
 
     def source(self, frame: DataFrame, beside: Iterable[str]) -> Source:
         """Rows to merge, computed once."""
