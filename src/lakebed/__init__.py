@@ -25,6 +25,7 @@ from lakebed.model.version import VERSION
 
 if TYPE_CHECKING:
     from lakebed.api.lake import Lake
+    from lakebed.api.spark import Spark
     from lakebed.api.table import Table
     from lakebed.api.transaction import PublishWarning, Transaction
     from lakebed.model.history import Commit
@@ -48,6 +49,7 @@ __all__ = [
     "PublishError",
     "PublishWarning",
     "SchemaMismatch",
+    "Spark",
     "StorageError",
     "Table",
     "TableExists",
@@ -71,6 +73,8 @@ def __getattr__(name: str) -> Any:
         from lakebed.api import table as module  # type: ignore[no-redef]
     elif name in ("PublishWarning", "Transaction"):
         from lakebed.api import transaction as module  # type: ignore[no-redef]
+    elif name == "Spark":
+        from lakebed.api import spark as module  # type: ignore[no-redef]
     elif name == "Commit":
         from lakebed.model import history as module  # type: ignore[no-redef]
     else:

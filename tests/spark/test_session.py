@@ -9,11 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.session import (
+    check_master,
     SessionOptions,
     has_iceberg,
     is_connect,
     start_session,
 )
+
+from lakebed.model.errors import InvalidInput
 
 
 def test_a_session_is_tuned_for_the_lake(spark_session: SparkSession) -> None:
@@ -30,6 +33,21 @@ def test_a_live_session_is_taken_as_it_is(spark_session: SparkSession) -> None:
     again = start_session(SessionOptions(config={"spark.sql.session.timeZone": "Asia/Tokyo"}))
 
     assert again.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+@pytest.mark.parametrize("master", ["nonsense", "local[x]", "sc:/host", "spark://", ""])
+def test_a_master_that_is_none_is_refused_in_one_sentence(master: str) -> None:
+    with pytest.raises(InvalidInput, match="names no Spark master"):
+        check_master(master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[4, 2]", "local-cluster[2,1,1024]", "yarn"]
+)
+def test_every_kind_of_master_is_taken(master: str) -> None:
+    check_master(master)
+    for url in ("spark://a:7077", "k8s://https://a:443", "sc://a:15002/;token=x"):
+        check_master(url)
 
 
 def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> None:

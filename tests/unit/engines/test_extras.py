@@ -25,6 +25,17 @@ def test_a_lazy_frame_needs_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "lakebed[polars]" in str(caught.value.hint)
 
 
+def test_spark_needs_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lakebed.open(":memory:", create=True) as lake:
+        forget(monkeypatch, "spark")
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+
+        with pytest.raises(MissingExtra, match="PySpark is not installed") as caught:
+            lake.spark()
+
+    assert "lakebed[spark]" in str(caught.value.hint)
+
+
 def test_a_session_needs_datafusion(monkeypatch: pytest.MonkeyPatch) -> None:
     with lakebed.open(":memory:", create=True) as lake:
         forget(monkeypatch, "datafusion")

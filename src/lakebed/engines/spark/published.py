@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
@@ -28,8 +29,8 @@ def read_published(
     try:
         rows = session.read.format("iceberg").load(metadata_location)
         kinds = {field.name: field.dataType for field in rows.schema.fields}
-    except AnalysisException as error:
-        if error.getCondition() != "DATA_SOURCE_NOT_FOUND":
+    except (PySparkException, Py4JError) as error:
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
         raise SparkError(
             "this Spark session has no Iceberg connector",

