@@ -9,13 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.session import (
-    check_master,
     SessionOptions,
+    check_master,
     has_iceberg,
     is_connect,
     start_session,
 )
-
 from lakebed.model.errors import InvalidInput
 
 
