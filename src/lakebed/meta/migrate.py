@@ -55,31 +55,38 @@ def refuse_newer(found: int, migrations: Sequence[Migration]) -> None:
 
 
 def apply_migrations(store: Store, migrations: Sequence[Migration]) -> int:
-    """Apply what is missing, each in a transaction of its own; the number now in force."""
+    """Apply what is missing, each in a transaction of its own; the number now in force.
+
+    An empty database gets all in one: nobody may take a new lake for one of an older program.
+    """
     found = schema_number(store)
     refuse_newer(found, migrations)
-    for migration in migrations:
-        if migration.number > found:
-            _apply(store, migration)
-            _log.info("applied migration %04d %s", migration.number, migration.name)
+    missing = [m for m in migrations if m.number > found]
+    for together in [missing] if found == 0 else [[m] for m in missing]:
+        _apply(store, together)
     return migrations[-1].number
 
 
-def _apply(store: Store, migration: Migration) -> None:
+def _apply(store: Store, migrations: Sequence[Migration]) -> None:
     with store.write() as tx:
         if store.dialect.name == "postgres":
             # Two programs may create the same lake at once; the second waits and finds it done.
             tx.all("SELECT pg_advisory_xact_lock(7113301)")
         if not _has_table(tx, store.dialect.name, "migrations"):
             tx.run(_KEEP)
-        if tx.one("SELECT number FROM migrations WHERE number = ?", (migration.number,)):
-            return
-        for statement in _statements(migration.text):
-            tx.run(_worded(statement, store))
-        tx.run(
-            "INSERT INTO migrations (number, name, applied_ms) VALUES (?, ?, ?)",
-            (migration.number, migration.name, tx.now_ms()),
-        )
+        for migration in migrations:
+            if not tx.one("SELECT number FROM migrations WHERE number = ?", (migration.number,)):
+                _apply_one(tx, store, migration)
+
+
+def _apply_one(tx: Tx, store: Store, migration: Migration) -> None:
+    for statement in _statements(migration.text):
+        tx.run(_worded(statement, store))
+    tx.run(
+        "INSERT INTO migrations (number, name, applied_ms) VALUES (?, ?, ?)",
+        (migration.number, migration.name, tx.now_ms()),
+    )
+    _log.info("applying migration %04d %s", migration.number, migration.name)
 
 
 def _statements(text: str) -> list[str]:
