@@ -144,8 +144,8 @@ class Options:
                 "a stream without a checkpoint cannot go on where it ended",
                 hint='give .option("checkpointLocation", …), or .option("txnAppId", …)',
             )
-        query = _query_id(checkpoint) or ""
-        digest = hashlib.sha256(f"{checkpoint}\n{query}\n{self.table}".encode())
+        stream = _query_id(checkpoint) or checkpoint
+        digest = hashlib.sha256(f"{stream}\n{self.table}".encode())
         return f"spark-{digest.hexdigest()[:32]}"
 
     def text(self, name: str) -> str | None:

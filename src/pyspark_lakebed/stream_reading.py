@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from lakebed import InvalidInput
-from lakebed.api.offset import Offset
+from lakebed.api.offset import Offset, Plain
 from pyspark_lakebed.options import Options
 from pyspark_lakebed.reading import TablePartition, check_schema, rows_in
 from pyspark_lakebed.telling import told
@@ -23,7 +23,6 @@ _ABOUT = (
     StructField("_version", LongType()),
     StructField("_time", TimestampType()),
 )
-Plain = dict[str, int | bool]
 
 
 def stream_schema(options: Options) -> StructType:

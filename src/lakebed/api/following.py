@@ -18,6 +18,7 @@ from lakebed.model.expressions import Predicate
 from lakebed.model.history import CommitRecord, TableHead
 from lakebed.model.ids import Version
 from lakebed.model.schema import Schema
+from lakebed.model.types import is_scalar
 from lakebed.rowops.feed import refuse_clash
 from lakebed.rowops.steps import Step, narrowed, open_to_all, step_of, widest
 
@@ -60,8 +61,9 @@ class Following:
         head = line()
         self._ledger = parts.outbox.ledger(head.id)
         self._known = head.version
-        self._shape = parts.planner.state(head, head.version).schema
-        self._schema = open_to_all(self._shape)
+        state = parts.planner.state(head, head.version)
+        self._shape = _shape(state.schema)
+        self._schema = open_to_all(state.schema)
         self._columns = chosen_columns(self._schema, options.columns)
         if options.change_feed:
             refuse_clash(self._columns)
@@ -77,7 +79,11 @@ class Following:
 
     def first(self) -> Offset:
         """Where a new reader begins: before the table as it is, unless it was told otherwise."""
-        head, options = self._line(), self._options
+        head = self._line()
+        return replace(self._first_of(head), table=head.uuid)
+
+    def _first_of(self, head: TableHead) -> Offset:
+        options = self._options
         if options.starting_time_ms is not None:
             return Offset(self._version_at(head, options.starting_time_ms) - 1)
         if options.starting_version is None:
@@ -96,17 +102,20 @@ class Following:
     def next(self, position: Offset) -> Offset:
         """As far as the limits let one batch go; the position itself when nothing is new."""
         head = self._line()
+        _refuse_other_table(head, position)
         if position.snapshot:
-            return self._next_of_snapshot(head, position)
+            return replace(self._next_of_snapshot(head, position), table=head.uuid)
         end = self._next_of_versions(head, position)
-        if position.since == position.version and end != position:
-            return replace(end, since=position.since)
-        return end
+        if end == position:
+            return position
+        begins = position.since == position.version
+        return replace(end, since=position.since if begins else None, table=head.uuid)
 
     def tasks(self, start: Offset, end: Offset) -> list[ReadTask] | list[ChangeTask]:
         """What is between two offsets, for workers to read."""
         if start == end:
             return []
+        _refuse_other_table(self._line(), end)
         if end.since is not None:
             start = Offset(end.since)
         if start.version > end.version:
@@ -261,7 +270,7 @@ class Following:
     def _is_altered(self, commit: CommitRecord) -> bool:
         if commit.version <= self._known:
             return False  # older rows are read as the newer columns
-        return self._ledger.state(commit.state_id).schema.fields != self._shape.fields
+        return _shape(self._ledger.state(commit.state_id).schema) != self._shape
 
     def _refuse_altered(self, head: TableHead, version: Version) -> None:
         commit = self._parts.catalog.resolve(head, version=version, time_ms=None)
@@ -273,6 +282,20 @@ class Following:
                 table=str(head.name),
                 version=version,
             )
+
+
+def _shape(schema: Schema) -> list[tuple[object, ...]]:
+    """What a reader sees of the columns: comments and NOT NULL are not among it."""
+    return [(f.id, f.name, f.type if is_scalar(f.type) else type(f.type)) for f in schema.walk()]
+
+
+def _refuse_other_table(head: TableHead, offset: Offset) -> None:
+    if offset.table not in (None, head.uuid):
+        raise StreamChanged(
+            f"table {head.name} is another one than this stream was made for",
+            hint="begin a new stream, with a checkpoint of its own",
+            table=str(head.name),
+        )
 
 
 def _some_files(step: Step, first: int, last: int | None) -> Step:

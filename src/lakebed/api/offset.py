@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+Plain = dict[str, int | bool | str]
+
 
 @dataclass(frozen=True, slots=True)
 class Offset:
@@ -13,23 +15,27 @@ class Offset:
     files: int = 0  # not all of the version: so many of the files that it added, or that it has
     snapshot: bool = False  # the table as a whole comes first, and is not all read
     since: int | None = None  # where a stream began that was not told a version
+    table: str | None = None  # its uuid: another table may get the name
 
-    def to_plain(self) -> dict[str, int | bool]:
-        plain: dict[str, int | bool] = {"version": self.version}
+    def to_plain(self) -> Plain:
+        plain: Plain = {"version": self.version}
         if self.files:
             plain["files"] = self.files
         if self.snapshot:
             plain["snapshot"] = True
         if self.since is not None:
             plain["since"] = self.since
+        if self.table is not None:
+            plain["table"] = self.table
         return plain
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, int | bool]) -> Self:
-        since = plain.get("since")
+    def from_plain(cls, plain: Mapping[str, int | bool | str]) -> Self:
+        since, table = plain.get("since"), plain.get("table")
         return cls(
             int(plain["version"]),
             int(plain.get("files", 0)),
             bool(plain.get("snapshot", False)),
             None if since is None else int(since),
+            None if table is None else str(table),
         )

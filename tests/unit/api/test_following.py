@@ -125,7 +125,7 @@ def test_the_first_rows_are_those_of_one_version_however_many_batches(
 
     rest = batches(table.follow(max_files=3, on_change="skip_deletes"), first)
 
-    assert first == Offset(3, 3, snapshot=True)
+    assert first == Offset(3, 3, snapshot=True, table=table.uuid)
     assert rest == [[5], [6]]
 
 
@@ -212,6 +212,27 @@ def test_a_branch_is_followed_by_its_name(disk: lakebed.Lake, table: lakebed.Tab
     table.append(rows(6))
 
     assert batches(branch.follow(starting_version=3)) == [[5, 50]]
+
+
+def test_comments_and_properties_do_not_end_a_stream(table: lakebed.Table) -> None:
+    following = table.follow(starting_version="latest")
+    start = following.first()
+    table.alter().set_comment("id", "a number").commit()
+    table.set_properties({"a": "b"})
+    table.append(rows(6))
+
+    assert [r["id"] for r in read(following, start, following.next(start))] == [6]
+
+
+def test_another_table_of_the_same_name_ends_a_stream(
+    disk: lakebed.Lake, table: lakebed.Table
+) -> None:
+    end = table.follow().next(table.follow().first())
+    disk.drop_table("s.t")
+    again = disk.create_table("s.t", rows(1))
+
+    with pytest.raises(StreamChanged, match="another one"):
+        again.follow().next(end)
 
 
 def test_a_stream_does_not_go_back(table: lakebed.Table) -> None:
