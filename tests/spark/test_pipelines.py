@@ -258,6 +258,34 @@ def test_a_wrong_schema_is_refused(orders: Lake, spark: SparkSession) -> None:
         p.run(orders, session=spark)
 
 
+def test_wrong_columns_are_found_before_anything_runs(orders: Lake, spark: SparkSession) -> None:
+    shop().run(orders, session=spark)
+    add(orders, (4, "wed", 1.0))
+    p = shop()
+
+    @p.step("gold.broken", mode="replace")
+    @expect.warn("amuont > 1")
+    def broken(orders: DataFrame = current("silver.orders")) -> DataFrame:
+        return orders
+
+    @p.step("gold.history", key="id", mode="scd2")
+    def history(orders: DataFrame = changes("silver.orders")) -> DataFrame:
+        return orders.drop("op")
+
+    with pytest.raises(StepFailed, match=r"step gold\.broken .*amuont"):
+        p.run(orders, session=spark, check=True)
+    (steps,) = {run.report.steps for run in orders.runs.list(limit=1)}
+    assert steps == (), "no step was begun"
+    q = Pipeline("shop")
+
+    @q.step("silver.orders", key="id")
+    def silver(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return raw.selectExpr("id", "array(day) as day", "amount")
+
+    with pytest.raises(SchemaMismatch, match=r"step silver\.orders .*'day'"):
+        q.run(orders, session=spark, check=True)
+
+
 def test_an_older_row_never_replaces_a_newer_one(orders: Lake, spark: SparkSession) -> None:
     p = Pipeline("p")
 

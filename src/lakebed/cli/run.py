@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     "--backfill", metavar="STEP", help="Make those rows of a step again that --where says."
 )
 @click.option("--where", metavar="SQL", help="Which rows to backfill: a condition in Spark's SQL.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Call every step on empty frames first: wrong columns and types are found then.",
+)
 @click.option("--param", "params", type=Pair(), multiple=True, help="A parameter of the steps.")
 @click.option("--master", metavar="URL", help="Where Spark runs. Default: local[*].")
 @click.option("--memory", metavar="SIZE", help="Of Spark's driver, such as 4g.")
@@ -81,6 +86,7 @@ def run(call: Call, /, file: Path, **given: Any) -> None:
             wait_s=given["wait"],
             parallel=given["parallel"],
             author=given["author"],
+            check=given["check"],
             listen=listen,
             **options,
         )

@@ -105,14 +105,14 @@ _SIMPLE = ("condition", "not_null")
 
 
 def _example(rows: DataFrame, expectation: Expectation) -> str | None:
-    found = rows.where(~_holds(expectation)).limit(1).collect()
+    found = rows.where(~holds(expectation)).limit(1).collect()
     if not found:
         return None
     listed = [f"{n}={v!r}" for n, v in found[0].asDict().items()]
     return ", ".join(listed[:6]) + (", …" if len(listed) > 6 else "")
 
 
-def _holds(expectation: Expectation) -> Column:
+def holds(expectation: Expectation) -> Column:
     """TRUE where a row is as expected; NULL is not."""
     if expectation.kind == "not_null":
         made = F.lit(True)
@@ -127,7 +127,7 @@ def _measure(expectation: Expectation) -> Column:
         return F.count(F.lit(1))
     if expectation.kind == "freshness":
         return F.max(col(expectation.columns[0])).cast("timestamp").cast("double")
-    return F.count(F.when(~_holds(expectation), 1))
+    return F.count(F.when(~holds(expectation), 1))
 
 
 def _judged(
@@ -188,7 +188,7 @@ def _flagged(context: Context, rows: DataFrame, drops: Sequence[Expectation]) ->
             rows = _found(context, rows, each, flag)
             said.append(F.when(~F.col(flag), name))
         else:
-            said.append(F.when(~_holds(each), name))
+            said.append(F.when(~holds(each), name))
     return rows.select(
         *map(col, names), F.filter(F.array(*said), lambda r: r.isNotNull()).alias(_REASONS)
     )

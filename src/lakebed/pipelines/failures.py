@@ -53,10 +53,14 @@ def _place(step: Step, error: BaseException) -> str:
 
 def _call_site(error: BaseException, step: Step) -> str | None:
     """Rows are made when they are needed: Spark remembers which line asked for the column."""
-    asked = getattr(error, "getQueryContext", None)
-    for context in (asked() if asked else None) or ():
-        site = str(getattr(context, "callSite", lambda: "")())
-        path, _, line = site.strip().rpartition(":")
+    if not isinstance(error, PySparkException):
+        return None
+    for context in error.getQueryContext() or ():
+        try:
+            site = context.callSite().strip()
+        except PySparkException:
+            continue  # a text of SQL has no line of its own
+        path, _, line = site.rpartition(":")
         if path and line.isdigit() and Path(path).name == Path(step.file).name:
             return f"{Path(path).name}:{line}"
     return None

@@ -110,13 +110,15 @@ class Pipeline:
         wait_s: float = 0.0,
         parallel: int | None = None,
         author: str | None = None,
+        check: bool = False,
         listen: Listener | None = None,
         **spark: Unpack[SparkOptions],
     ) -> Run:
         """Run the steps on Spark and commit all their tables together, or none.
 
-        `wait_s`: how long to wait for another run of this pipeline. Other options are those of
-        `lake.spark()`. Returns the record of the run; a failure is raised.
+        `wait_s`: how long to wait for another run of this pipeline. `check` calls every step on
+        empty frames first, so that wrong columns and types are found before anything runs. Other
+        options are those of `lake.spark()`. Returns the record of the run; a failure is raised.
         """
         graph = self.graph()
         request = make_request(select, full_refresh, backfill, where, params)
@@ -129,6 +131,7 @@ class Pipeline:
             wait_s,
             parallel or default_parallel(),
             author,
+            check,
         )
         return execute(lake, job, session, **spark)
 

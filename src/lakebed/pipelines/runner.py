@@ -37,8 +37,9 @@ from lakebed.pipelines.openlineage import LineageEvents
 from lakebed.pipelines.plan import Planned
 from lakebed.pipelines.progress import Listener, RunBegan, RunEnded, StepBegan, StepEnded
 from lakebed.pipelines.reading import Reading, frame_of, look_at
+from lakebed.pipelines.shapes import check_shapes
 from lakebed.pipelines.staging import stage
-from lakebed.pipelines.step import Step
+from lakebed.pipelines.step import SESSION, Step
 
 CODE, PARAMETERS = "@code", "@parameters"
 _log = logging.getLogger("lakebed.pipelines")
@@ -56,6 +57,7 @@ class Job:
     wait_s: float = 0.0
     parallel: int = 4
     author: str | None = None
+    check: bool = False  # try every step on no rows first
 
 
 @dataclass(slots=True)
@@ -138,6 +140,8 @@ class _Work:
     def run(self) -> RunAttachment:
         refuse_unknown_tables(self._job.planned, self._context.pinned)
         try:
+            if self._job.check:
+                check_shapes(self._context, self._job.planned)
             self._run_steps()
         except BaseException:
             self._context.stop()
@@ -224,7 +228,7 @@ class _Work:
         given: dict[str, object] = {n: frame_of(context, planned, r) for n, r in readings.items()}
         given |= planned.values
         if step.wants_session:
-            given["spark"] = context.session
+            given[SESSION] = context.session
         staged = stage(context, planned, step.function(**given))
         report = StepReport(
             step.table,

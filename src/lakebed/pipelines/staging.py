@@ -33,7 +33,7 @@ def stage(context: Context, planned: Planned, made: object) -> Staged:
     """Check the rows, then stage them; nothing is staged of rows that are not as expected."""
     step, output = planned.step, planned.step.output
     frame = check_frame(made, output.table)
-    output = _checked_columns(frame, output)
+    output = checked_columns(frame, output)
     if planned.where is not None:
         frame = frame.where(planned.where)
     drops = any(e.action == "drop" for e in step.expectations)
@@ -226,7 +226,7 @@ def _without_op(rows: DataFrame, output: Output) -> DataFrame:
     return rows if output.op is None else rows.drop(output.op)
 
 
-def _checked_columns(frame: DataFrame, output: Output) -> Output:
+def checked_columns(frame: DataFrame, output: Output) -> Output:
     """The output with names as the result writes them."""
     key = find_columns(frame, output.key, "its key")
     op = [] if output.op is None else [output.op]

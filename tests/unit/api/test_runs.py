@@ -10,6 +10,7 @@ import pytest
 import lakebed
 from lakebed.api.lake import Lake
 from lakebed.model.errors import PipelineBusy, RunLost, RunNotFound, TableNotFound
+from lakebed.model.ids import Version
 from lakebed.model.runs import (
     Cursor,
     Derivation,
@@ -173,7 +174,7 @@ def test_lineage_is_followed_up_and_down(lake: Lake) -> None:
         run.finish(
             attachment(
                 run.id,
-                derivations=(Derivation("c.next", "b.out", pinned.id, 0, 0),),
+                derivations=(Derivation("c.next", "b.out", pinned.id, None, Version(0)),),
             ),
             changed=True,
         )
