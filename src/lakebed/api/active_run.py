@@ -178,10 +178,10 @@ class ActiveRun:
 
     def fail(self, status: str, report: RunReport) -> None:
         """Nothing is committed; the run's record says why."""
-        with suppress(LakebedError):
-            self.transaction.discard()
         try:
-            self._parts.runs.end(self.id, status, report)
+            if self._parts.runs.end(self.id, status, report):
+                # Surely not committed, and never will be: what was written is nobody's.
+                self.transaction.discard()
         except LakebedError as error:
             _log.warning("run %s ended, which could not be recorded: %s", self.id, error.message)
 

@@ -22,6 +22,8 @@ class Context:
     pinned: Mapping[str, PinnedTable]
     start_spark: Callable[[], Spark]
     lock: threading.RLock = field(default_factory=threading.RLock)
+    # Several steps may reject rows to one table: one after the other.
+    rejecting: threading.Lock = field(default_factory=threading.Lock)
     stopped: threading.Event = field(default_factory=threading.Event)
     _spark: Spark | None = None
     _numbers: int = 0

@@ -46,8 +46,10 @@ def stage(context: Context, planned: Planned, made: object) -> Staged:
     count, reports = judge(context, parted.rows, step.expectations)
     refuse_failed(step.table, parted.rows, step.expectations, reports)
     for table, rejected in parted.rejected.items():
-        _append(context, Output(table, "append"), rejected, evolve=True)
-    if count or output.mode == "replace" or planned.how == "full refresh":
+        with context.rejecting:
+            _append(context, Output(table, "append"), rejected, evolve=True)
+    replaces = output.mode == "replace" or planned.how == "full refresh"
+    if count or replaces or not context.has_table(output.table):
         _stage_rows(context, planned, output, parted.rows)
     return Staged(count, parted.dropped, (*parted.reports, *reports))
 

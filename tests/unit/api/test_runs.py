@@ -131,6 +131,17 @@ def test_a_failed_run_leaves_its_record_and_no_table(lake: Lake) -> None:
     assert lake.check().clean
 
 
+def test_what_was_committed_is_kept_when_the_run_fails_afterwards(lake: Lake) -> None:
+    with lake.runs.begin("p") as run:
+        run.transaction.create_table("b.out", ROWS)
+        run.finish(attachment(run.id), changed=True)
+        run.fail("interrupted", REPORT)  # while it is published, say
+
+    assert lake.runs.list()[0].status == "succeeded"
+    assert lake.table("b.out").to_arrow().num_rows == 2
+    assert lake.check().clean
+
+
 def test_two_runs_of_one_pipeline_do_not_go_together(lake: Lake) -> None:
     with lake.runs.begin("p") as first, pytest.raises(PipelineBusy, match=first.id):
         lake.runs.begin("p")
