@@ -1,5 +1,6 @@
 """Spark Connect: the same reads through a client that has no JVM."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,10 @@ for reader in ("iceberg", "parquet", "auto"):
     found = sp.table("s.t", where="w > 'x'", columns=["id"], reader=reader)
     assert_same(found, table.scan(where="w > 'x'", columns=["id"]).to_arrow())
 assert sp.sql("SELECT count(*) AS n FROM s.t").collect()[0].n == table.row_count
+plain = session.read.format("lakebed").option("lake", sys.argv[1]).load("s.t")
+assert_same(plain, table.to_arrow())
+plain.write.format("lakebed").option("lake", sys.argv[1]).mode("append").save("s.copy")
+assert lake.table("s.copy").row_count == table.row_count
 print("same")
 session.stop()
 """
@@ -51,6 +56,7 @@ def test_a_connect_session_reads_alike(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=300,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )
 
     assert answer.stdout == "same\n", answer.stderr[-3000:]
