@@ -1,20 +1,18 @@
-"""Where found rows are, as one small bitmap per file and task: what the driver gets to see."""
+"""Where found rows are, as bitmaps that Spark itself makes: what the driver gets to see."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from lakebed.engines.arrow.metadata import numbers_of
 from lakebed.engines.spark.predicate import named
 from lakebed.model.vectors import Positions
 
-_FOUND = "file int, act int, rows long, bitmap binary"
-_SCHEMA = pa.schema(
-    [("file", pa.int32()), ("act", pa.int32()), ("rows", pa.int64()), ("bitmap", pa.binary())]
-)
+_BITS = 32_768  # of one of Spark's bitmaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +27,30 @@ class Hits:
 
 def hits_in(frame: DataFrame, act: Column) -> list[Hits]:
     """Of a frame with the columns `_file` and `_pos`; `act` tells the action of a row."""
-    narrow = frame.select(named("_file"), named("_pos"), act.cast("int").alias("act"))
-    rows = narrow.mapInArrow(_bitmaps, _FOUND).collect()
+    place = named("_pos") + 1  # Spark's bitmaps count from 1
+    found = (
+        frame.select(named("_file").alias("file"), act.cast("int").alias("act"), place.alias("at"))
+        .groupBy("file", "act", F.bitmap_bucket_number("at").alias("bucket"))
+        .agg(
+            F.count("*").alias("rows"),
+            F.bitmap_construct_agg(F.bitmap_bit_position("at")).alias("bits"),
+        )
+    )
+    parts: dict[tuple[int, int], list[tuple[int, int, bytes]]] = {}
+    for row in found.collect():
+        part = (row["bucket"], row["rows"], bytes(row["bits"]))
+        parts.setdefault((row["file"], row["act"]), []).append(part)
     return [
-        Hits(row["file"], row["act"], row["rows"], Positions.from_bytes(bytes(row["bitmap"])))
-        for row in rows
+        Hits(file, number, sum(rows for _, rows, _ in listed), _positions(listed))
+        for (file, number), listed in parts.items()
     ]
 
 
-def _bitmaps(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    found: dict[tuple[int, int], tuple[int, Positions]] = {}
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        for file, act in _pairs(table):
-            mask = pc.and_(pc.equal(table["_file"], file), pc.equal(table["act"], act))
-            of_file = table["_pos"].filter(mask).combine_chunks()
-            rows, before = found.get((file, act), (0, Positions()))
-            more = Positions(numbers_of(of_file))
-            found[file, act] = (rows + len(of_file), before | more)
-    listed = [(f, a, rows, p.to_bytes()) for (f, a), (rows, p) in found.items()]
-    columns = [list(column) for column in zip(*listed, strict=True)] or [[], [], [], []]
-    arrays = [pa.array(c, field.type) for c, field in zip(columns, _SCHEMA, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-
-
-def _pairs(table: pa.Table) -> list[tuple[int, int]]:
-    grouped = table.group_by(["_file", "act"]).aggregate([])
-    return list(zip(grouped["_file"].to_pylist(), grouped["act"].to_pylist(), strict=True))
+def _positions(parts: Iterable[tuple[int, int, bytes]]) -> Positions:
+    found = Positions()
+    for bucket, _, bits in parts:
+        flags = pa.Array.from_buffers(pa.bool_(), len(bits) * 8, [None, pa.py_buffer(bits)])
+        first = (bucket - 1) * _BITS
+        numbers = pc.add(pc.indices_nonzero(flags).cast(pa.int64()), pa.scalar(first))
+        found |= Positions(numbers_of(numbers))
+    return found
