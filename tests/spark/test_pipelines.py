@@ -20,7 +20,7 @@ from lakebed.model.errors import (
     StepFailed,
 )
 from lakebed.model.runs import Run
-from lakebed.pipelines import Pipeline, changes, current, expect, files, source
+from lakebed.pipelines import Pipeline, changes, current, expect, files, jdbc, source
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def test_each_file_is_read_once(lake: Lake, spark: SparkSession, tmp_path: Path)
     assert run.report.steps[0].inputs[0].files == 1
     assert p.run(lake, session=spark).status == "unchanged"
     (folder / "3.csv").write_text("id,name\nx,b\n")
-    with pytest.raises(StepFailed, match=r"bronze\.raw"):
+    with pytest.raises(LakebedError, match=r"step bronze\.raw .*3\.csv"):
         p.run(lake, session=spark)
     (folder / "3.csv").write_text("id,name\n3,c\n")
     p.run(lake, session=spark)
@@ -503,6 +503,32 @@ def test_a_source_that_gives_other_rows_at_every_look_is_read_once(
     assert rows(orders, "a.random") == rows(orders, "a.copy")
 
 
+def test_another_database_is_read_whole_at_every_run(lake: Lake, spark: SparkSession) -> None:
+    url, driver = (
+        "jdbc:derby:memory:shop;create=true",
+        "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    )
+    spark.range(3).write.jdbc(url, "numbers", "overwrite", {"driver": driver})
+    p = Pipeline("p")
+
+    @p.step("a.numbers", key="id")
+    def numbers(n: DataFrame = jdbc(url, table="numbers", driver=driver)) -> DataFrame:
+        return n.selectExpr("id")
+
+    @p.step("a.most", mode="replace")
+    def most(
+        n: DataFrame = jdbc(url, query='select max("id") m from numbers', driver=driver),
+    ) -> DataFrame:
+        return n
+
+    p.run(lake, session=spark)
+    again = p.run(lake, session=spark, select="a.numbers")
+
+    assert rows(lake, "a.numbers") == [(0,), (1,), (2,)]
+    assert rows(lake, "a.most") == [(2,)]
+    assert again.status == "unchanged", "rows that are there already are no change"
+
+
 def test_parameters_reach_the_function_and_new_ones_run_it_again(
     orders: Lake, spark: SparkSession
 ) -> None:
@@ -583,4 +609,8 @@ def test_lineage_knows_tables_and_versions(orders: Lake, spark: SparkSession) ->
     assert [(e.output, e.input, e.after, e.until, e.run_id) for e in up] == [
         ("gold.daily", "silver.orders", None, 0, run.id),
         ("silver.orders", "bronze.orders", None, 1, run.id),
+    ]
+    assert [e.columns for e in up] == [
+        {"day": ("day",), "total": ("amount",)},
+        {"id": ("id",), "day": ("day",), "amount": ("amount",), "op": ("op",)},
     ]

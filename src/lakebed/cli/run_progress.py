@@ -27,13 +27,15 @@ def listener_for(*, as_json: bool) -> Iterator["Listener"]:
 
 
 def _to_json(event: "Event") -> None:
-    from lakebed.pipelines.progress import RunBegan, RunEnded, StepBegan, StepEnded
+    from lakebed.pipelines.progress import Progressed, RunBegan, RunEnded, StepBegan, StepEnded
 
     match event:
         case RunBegan(run, steps):
             plain = {"event": "run_began", "run": run.id, "pipeline": run.pipeline, "steps": steps}
         case StepBegan(table, how):
             plain = {"event": "step_began", "table": table, "how": how}
+        case Progressed():
+            plain = {"event": "progressed", **dataclasses.asdict(event)}
         case StepEnded(report):
             plain = {"event": "step_ended", **dataclasses.asdict(report)}
         case RunEnded(run):
@@ -47,9 +49,10 @@ class _Live:
     def __init__(self, terminal: bool) -> None:
         self._terminal = terminal
         self._under_way: list[str] = []
+        self._tasks = ""
 
     def listen(self, event: "Event") -> None:
-        from lakebed.pipelines.progress import RunBegan, RunEnded, StepBegan, StepEnded
+        from lakebed.pipelines.progress import Progressed, RunBegan, RunEnded, StepBegan, StepEnded
 
         self.clear()
         match event:
@@ -59,6 +62,8 @@ class _Live:
                 self._under_way.append(table)
                 if not self._terminal:
                     say(f"{table}: began" + ("" if how == "incremental" else f" ({how})"))
+            case Progressed(_, done, tasks):
+                self._tasks = f" ({done}/{tasks} tasks)" if tasks else ""
             case StepEnded(report):
                 if report.table in self._under_way:
                     self._under_way.remove(report.table)
@@ -75,7 +80,7 @@ class _Live:
 
     def _show(self) -> None:
         if self._terminal and self._under_way:
-            sys.stderr.write(f"… {', '.join(self._under_way)}")
+            sys.stderr.write(f"… {', '.join(self._under_way)}{self._tasks}")
             sys.stderr.flush()
 
 

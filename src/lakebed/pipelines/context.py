@@ -40,6 +40,11 @@ class Context:
     def session(self) -> SparkSession:
         return self.spark.session
 
+    @property
+    def started(self) -> SparkSession | None:
+        """The session, where a step has needed it."""
+        return None if self._spark is None else self._spark.session
+
     def has_table(self, name: str) -> bool:
         """Is it there, or made by this run?"""
         return name in self.pinned or self.run.transaction.has(name)

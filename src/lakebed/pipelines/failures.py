@@ -1,10 +1,11 @@
 """Where in the user's own file something went wrong, and what it was, in one message."""
 
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, QueryContext
 
 from lakebed.model.errors import LakebedError, StepFailed
 from lakebed.pipelines.step import Step
@@ -53,9 +54,7 @@ def _place(step: Step, error: BaseException) -> str:
 
 def _call_site(error: BaseException, step: Step) -> str | None:
     """Rows are made when they are needed: Spark remembers which line asked for the column."""
-    if not isinstance(error, PySparkException):
-        return None
-    for context in error.getQueryContext() or ():
+    for context in _contexts(error):
         try:
             site = context.callSite().strip()
         except PySparkException:
@@ -66,9 +65,19 @@ def _call_site(error: BaseException, step: Step) -> str | None:
     return None
 
 
+def _contexts(error: BaseException | None) -> Iterator[QueryContext]:
+    """Of an error of Spark's, or of the one that was made into another."""
+    while error is not None:
+        if isinstance(error, PySparkException):
+            yield from error.getQueryContext() or ()
+        error = error.__cause__
+
+
 def _spoken(error: BaseException) -> tuple[str, str]:
     """(what happened, what to do)"""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, Py4JError) and len(lines) > 1:
+        lines = [lines[1].lstrip(": "), *lines[2:]]  # the first names a call that nobody made
     first = lines[0] if lines else ""
     python = [line for line in lines if line.startswith(("Traceback", "pyspark.errors"))]
     if python:

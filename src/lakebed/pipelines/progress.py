@@ -24,12 +24,21 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Progressed:
+    """What Spark works on now, for all steps under way."""
+
+    stages: int
+    done: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     run: Run
     failure: Failure | None = None
 
 
-Event = RunBegan | StepBegan | StepEnded | RunEnded
+Event = RunBegan | StepBegan | Progressed | StepEnded | RunEnded
 Listener = Callable[[Event], None]
 
 

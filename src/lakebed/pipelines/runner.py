@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Unpack
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.api.active_run import ActiveRun, PinnedTable
 from lakebed.api.lake import Lake
@@ -29,17 +29,19 @@ from lakebed.model.runs import (
     RunReport,
     StepReport,
 )
+from lakebed.pipelines.column_lineage import column_lineage
 from lakebed.pipelines.context import Context
 from lakebed.pipelines.failures import step_failed
 from lakebed.pipelines.graph import Graph
 from lakebed.pipelines.inputs import Files
 from lakebed.pipelines.openlineage import LineageEvents
 from lakebed.pipelines.plan import Planned
-from lakebed.pipelines.progress import Listener, RunBegan, RunEnded, StepBegan, StepEnded
+from lakebed.pipelines.progress import Event, Listener, RunBegan, RunEnded, StepBegan, StepEnded
 from lakebed.pipelines.reading import Reading, frame_of, look_at
 from lakebed.pipelines.shapes import check_shapes
 from lakebed.pipelines.staging import stage
 from lakebed.pipelines.step import SESSION, Step
+from lakebed.pipelines.watching import Watcher
 
 CODE, PARAMETERS = "@code", "@parameters"
 _log = logging.getLogger("lakebed.pipelines")
@@ -142,7 +144,8 @@ class _Work:
         try:
             if self._job.check:
                 check_shapes(self._context, self._job.planned)
-            self._run_steps()
+            with Watcher(self._context, self._tell):
+                self._run_steps()
         except BaseException:
             self._context.stop()
             raise
@@ -206,6 +209,10 @@ class _Work:
             raise step_failed(step, error) from error
         self._keep(step.table, outcome)
 
+    def _tell(self, event: Event) -> None:
+        with self._lock:
+            self._job.listen(event)
+
     def _keep(self, table: str, outcome: _Outcome) -> None:
         with self._lock:
             self._outcomes[table] = outcome
@@ -221,15 +228,15 @@ class _Work:
             report = StepReport(step.table, "unchanged", planned.how, took, inputs=inputs)
             moved = [] if _waits(readings) else _cursors(readings, marks, planned)
             return _Outcome(report, moved)
-        with self._lock:
-            self._job.listen(StepBegan(step.table, planned.how))
+        self._tell(StepBegan(step.table, planned.how))
         context.session  # noqa: B018 - starts Spark where no step has before
         context.enter_thread()
-        given: dict[str, object] = {n: frame_of(context, planned, r) for n, r in readings.items()}
-        given |= planned.values
+        frames = {n: frame_of(context, planned, r) for n, r in readings.items()}
+        given: dict[str, object] = {**frames, **planned.values}
         if step.wants_session:
             given[SESSION] = context.session
-        staged = stage(context, planned, step.function(**given))
+        made = step.function(**given)
+        staged = stage(context, planned, made)
         report = StepReport(
             step.table,
             "done",
@@ -240,7 +247,8 @@ class _Work:
             inputs,
             staged.expectations,
         )
-        return self._ended(planned, readings, marks, report)
+        assert isinstance(made, DataFrame)  # checked when it was staged
+        return self._ended(planned, _told(readings, frames, made), marks, report)
 
     def _ended(
         self,
@@ -288,6 +296,19 @@ def _is_nothing(reading: Reading) -> bool:
     """No file was ever there, and nobody says what its columns would be."""
     given = reading.given
     return isinstance(given, Files) and not (reading.files or reading.known or given.schema)
+
+
+def _told(
+    readings: Mapping[str, Reading], frames: Mapping[str, DataFrame], made: DataFrame
+) -> dict[str, Reading]:
+    """The readings with the columns that the result is made from, where they are known."""
+    found = column_lineage(made, frames)
+    return {
+        name: replace(r, derivation=replace(r.derivation, columns=found.get(name, {})))
+        if r.derivation
+        else r
+        for name, r in readings.items()
+    }
 
 
 def refuse_unknown_tables(steps: Sequence[Planned], pinned: Mapping[str, PinnedTable]) -> None:

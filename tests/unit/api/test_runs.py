@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +148,18 @@ def test_two_runs_of_one_pipeline_do_not_go_together(lake: Lake) -> None:
         lake.runs.begin("p")
     with lake.runs.begin("q"), lake.runs.begin("r"):
         pass
+
+
+def test_a_second_run_waits_when_it_is_told_to(lake: Lake) -> None:
+    first = lake.runs.begin("p")
+    ending = threading.Timer(0.3, first.fail, ["failed", REPORT])
+    ending.start()
+
+    with lake.runs.begin("p", wait_s=30) as second:
+        assert lake.runs.get(first.id).status == "failed"
+        assert second.run.status == "running"
+    ending.join()
+    first.__exit__(None, None, None)
 
 
 def test_a_run_that_was_given_up_cannot_commit(lake: Lake) -> None:

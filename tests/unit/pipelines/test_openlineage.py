@@ -51,7 +51,7 @@ def test_a_run_is_told_with_what_it_read_and_wrote(taken: list[dict[str, Any]]) 
     assert [event["eventType"] for event in taken] == ["START", "COMPLETE"]
     assert start["job"] == {"namespace": "lakebed", "name": "shop"}
     assert start["run"] == complete["run"]
-    assert UUID(start["run"]["runId"])
+    assert UUID(start["run"]["runId"]).hex.endswith(BEGAN.id)
     assert complete["inputs"] == [{"namespace": "lakebed", "name": "a.in"}]
     assert complete["outputs"] == [{"namespace": "lakebed", "name": "b.out"}]
     assert complete["eventTime"] == "1970-01-01T00:00:02+00:00"
