@@ -31,9 +31,9 @@ def followed(spark: SparkSession, lake: Lake, **options: object) -> DataFrame:
     return stream.load("s.src")
 
 
-def sink(frame: DataFrame, lake: Lake, checkpoint: str, **options: object) -> DataStreamWriter:
-    given = {name: str(value) for name, value in options.items()}
-    written = frame.writeStream.format("lakebed").option("lake", lake.uri).options(**given)
+def sink(frame: DataFrame, opened: Lake, checkpoint: str, **options: object) -> DataStreamWriter:
+    given = {"lake": opened.uri, **{name: str(value) for name, value in options.items()}}
+    written = frame.writeStream.format("lakebed").options(**given)
     return written.option("checkpointLocation", checkpoint)
 
 

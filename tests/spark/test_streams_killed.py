@@ -19,7 +19,7 @@ import lakebed
 from lakebed.api.lake import Lake
 from tests.spark import crashing
 
-ROWS = 12
+ROWS = 8
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_query_whose_processes_are_all_killed_goes_on_where_it_was(
 def _progress(table: lakebed.Table, query: "subprocess.Popen[bytes]") -> int:
     """Wait until the query has committed something; the version by then."""
     begun, until = table.version, time.monotonic() + 180
-    while table.version < begun + 2 and query.poll() is None and time.monotonic() < until:
+    while table.version < begun + 1 and query.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
     assert table.version > begun, "the query did not get going"
     return table.version
