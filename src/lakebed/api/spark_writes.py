@@ -81,9 +81,9 @@ class SparkWrites:
                 "overwrite",
                 name,
                 lambda changer: changer.overwrite(rows.frame, condition),
-                transaction,
-                options,
-                (where,),
+                transaction=transaction,
+                options=options,
+                request=(where,),
             )
         if transaction is not None:
             self._staged(transaction, name, options).overwrite(rows, partitions=partitions)
@@ -137,9 +137,9 @@ class SparkWrites:
                 "merge",
                 name,
                 lambda changer: changer.merge(rows.taken(changer), matching, clauses),
-                transaction,
-                options,
-                ("merge", on, aliases, *map(str, clauses)),
+                transaction=transaction,
+                options=options,
+                request=("merge", on, aliases, *map(str, clauses)),
             )
 
         return Merge(run, spark_values)
@@ -162,9 +162,9 @@ class SparkWrites:
             "merge",
             name,
             lambda changer: changer.upsert(rows, key),
-            transaction,
-            options,
-            ("upsert", *(() if key is None else (key,))),
+            transaction=transaction,
+            options=options,
+            request=("upsert", *(() if key is None else (key,))),
         )
 
     def _delete(
@@ -181,9 +181,9 @@ class SparkWrites:
             "delete",
             name,
             lambda changer: changer.delete(condition),
-            transaction,
-            options,
-            (where,),
+            transaction=transaction,
+            options=options,
+            request=(where,),
             alias=alias,
         )
 
@@ -203,9 +203,9 @@ class SparkWrites:
             "update",
             name,
             lambda changer: changer.update(values, condition),
-            transaction,
-            options,
-            (sorted(values.items()), where),
+            transaction=transaction,
+            options=options,
+            request=(sorted(values.items()), where),
             alias=alias,
         )
 
@@ -214,10 +214,10 @@ class SparkWrites:
         operation: str,
         name: str,
         stage: Stage,
+        *,
         transaction: Transaction | None,
         options: CommitOptions,
         request: tuple[object, ...],
-        *,
         alias: str | None = None,
     ) -> Commit | None:
         bench = self._bench
