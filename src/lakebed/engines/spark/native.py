@@ -31,6 +31,7 @@ _ELSEWHERE = ("uuid",)  # types that Spark would write as another one
 _FLOATS = (Primitive("float"), Primitive("double"))
 _DAY_MICROS = 86_400_000_000
 _READERS = 8
+_CODECS = ("zstd", "snappy", "gzip")  # that mean the same to both writers
 # What a session of the user's own may have set to something else.
 _TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 _NEEDED = {
@@ -44,6 +45,7 @@ def is_native(session: SparkSession, order: Order) -> bool:
     """Does Spark's writer give the same files as ours, but for their rows' order of arrival?"""
     return (
         order.storage_uri.startswith("file:")
+        and order.options.codec in _CODECS
         and not order.spec.fields
         and has_plain_order(order.sort_order)
         and all(_is_flat(field) for field in order.schema.fields)

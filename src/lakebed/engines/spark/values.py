@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from lakebed.engines.spark.fit import fit, left_out
-from lakebed.engines.spark.refusals import told
+from lakebed.engines.spark.refusals import refusal, told
 from lakebed.engines.spark.types import spark_type
 from lakebed.model.errors import InvalidExpression, SchemaMismatch
 from lakebed.model.ids import FieldId
@@ -101,7 +101,14 @@ class Assignments:
             )
         if field.type == Primitive("uuid"):
             return fit(found.column, found.type, field)
-        return found.column.cast(spark_type(field.type))
+        # Never NULL for what is no value, whatever the session makes of such casts.
+        refused = refusal(
+            SchemaMismatch,
+            F.lit(f"column {field.name!r}: {text.strip()[:100]} is no {field.type}"),
+            hint=f"write a value of {field.type}",
+            column=field.name,
+        )
+        return F.coalesce(found.column.try_cast(spark_type(field.type)), refused)
 
 
 def _member(struct: Before, name: str) -> Column:
