@@ -129,7 +129,7 @@ def keep_run(tx: Tx, ended: RunAttachment, placed: Placed, status: str = SUCCEED
 
 def _placed_cursor(cursor: Cursor, placed: Placed) -> Cursor:
     """A cursor on a table of the same commit stands at the version that it makes."""
-    if cursor.table is None or cursor.table not in placed:
+    if cursor.version is not None or cursor.table is None or cursor.table not in placed:
         return cursor
     table_id, version = placed[cursor.table]
     return replace(cursor, table_id=table_id, version=version)
