@@ -134,9 +134,9 @@ class TransactionTable:
             )
         )
 
-    def upsert(self, source: object) -> RowCounts:
-        """Update the rows whose primary key the source has, and insert the others."""
-        return self._merged_rows(source, {}, lambda rows, changer: rows.upsert(changer))
+    def upsert(self, source: object, *, key: str | Sequence[str] | None = None) -> RowCounts:
+        """Update the rows whose key the source has, and insert the others."""
+        return self._merged_rows(source, {}, lambda rows, changer: rows.upsert(changer, key))
 
     def apply_changes(
         self, rows: object, *, key: str | Sequence[str] | None = None, op_column: str = "_op"

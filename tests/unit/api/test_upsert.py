@@ -72,3 +72,17 @@ def test_a_row_that_leaves_a_column_out_is_refused(table: lakebed.Table) -> None
         table.upsert([{"id": 1, "part": "x", "n": 10}, {"id": 2, "part": "x"}])
 
     assert (rows(table), table.version) == (before, 1)
+
+
+def test_a_key_that_is_not_the_primary_one_is_never_null(lake: lakebed.Lake) -> None:
+    table = lake.create_table("s.keyed", [{"id": 1, "name": "a"}])
+
+    table.upsert([{"id": 7, "name": "a"}, {"id": 8, "name": "b"}], key="name")
+    with lake.transaction() as tx:
+        tx.table("s.keyed").upsert([{"id": 9, "name": "b"}], key=["name"])
+
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [7, 9]
+    with pytest.raises(lakebed.SchemaMismatch, match="NULL"):
+        table.upsert([{"id": 1, "name": None}], key="name")
+    with pytest.raises(lakebed.InvalidInput):
+        table.upsert([{"id": 1, "name": "z"}])
