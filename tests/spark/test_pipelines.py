@@ -503,7 +503,12 @@ def test_a_source_that_gives_other_rows_at_every_look_is_read_once(
     assert rows(orders, "a.random") == rows(orders, "a.copy")
 
 
-def test_another_database_is_read_whole_at_every_run(lake: Lake, spark: SparkSession) -> None:
+def test_another_database_is_read_whole_at_every_run(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    log = str(tmp_path / "derby.log")  # it would lie in the folder that the tests are run from
+    assert spark._jvm is not None
+    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", log)
     url, driver = (
         "jdbc:derby:memory:shop;create=true",
         "org.apache.derby.iapi.jdbc.AutoloadedDriver",
