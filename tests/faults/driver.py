@@ -23,6 +23,7 @@ import lakebed.meta.postgres
 import lakebed.meta.sqlite
 from lakebed.core import crash
 from lakebed.meta import migrate
+from lakebed.model.runs import Cursor, RunAttachment, RunReport
 
 SCHEMA = "id long not null, word string"
 BIG = 70_000  # every other row deleted: a vector too large for Delta's log
@@ -88,6 +89,17 @@ def transaction(lake: lakebed.Lake) -> None:
         tx.table("a.right").append(rows(30))
 
 
+def pipeline_run(lake: lakebed.Lake) -> None:
+    """The end of a pipeline's run: two tables and how far it has read one of them."""
+    with lake.runs.begin("p") as active:
+        read = active.look(["a.left", "a.right"])["a.left"]
+        active.transaction.table("a.right").append(rows(60))
+        active.transaction.create_table("b.made", rows(61))
+        cursor = Cursor("b.made", "changes:a.left", read.id, read.version)
+        ended = RunAttachment(active.id, "p", RunReport(), (cursor,))
+        active.finish(ended, changed=True)
+
+
 def create(lake: lakebed.Lake) -> None:
     lake.create_table("b.new", rows(40, 41))
 
@@ -130,6 +142,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         restore,
         rewrite,
         transaction,
+        pipeline_run,
         create,
         start_delta,
         start_iceberg,

@@ -43,6 +43,7 @@ STEPS = {
     "forward": (*COMMIT, *DELTA, "publish_iceberg_after_metadata", *MARK),
     "restore": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "transaction": WRITE,
+    "pipeline_run": ("run_before_commit", *COMMIT, *DELTA, *ICEBERG, *MARK),
     "create": WRITE,
     "start_delta": (
         *COMMIT,
@@ -60,6 +61,7 @@ STEPS = {
 NOT_YET_COMMITTED = (
     "write_after_files",
     "rowops_after_files",
+    "run_before_commit",
     "commit_after_lock",
     "commit_after_rows",
 )
@@ -76,6 +78,7 @@ AFTER: dict[str, dict[str, list[int]]] = {
     "forward": {"a.left": [0, 1, 2, 50]},
     "restore": {"a.left": []},
     "transaction": {"a.left": [0, 1, 2, 30], "a.right": [0, 1, 2, 30]},
+    "pipeline_run": {"a.right": [0, 1, 2, 60], "b.made": [61]},
     "create": {"b.new": [40, 41]},
     "start_delta": {"c.iceberg": [0]},
     "start_iceberg": {"c.delta": [0]},
@@ -119,6 +122,12 @@ def test_killed_at_a_step_the_lake_is_in_the_old_state_or_the_new_one(
         if start:
             both = ("delta", "iceberg")
             assert (lake.table(start).formats == both) is (step not in NOT_YET_COMMITTED)
+        if job == "pipeline_run":
+            with lake.runs.begin("p") as again:
+                moved = again.cursor("b.made", "changes:a.left") is not None
+            statuses = [each.status for each in lake.runs.list()]
+            assert moved is (step not in NOT_YET_COMMITTED)
+            assert statuses == ["running", "succeeded" if moved else "lost"]
         if job in ("refs", "branch", "forward"):
             written_to = job == "forward" or (job == "branch" and step not in NOT_YET_COMMITTED)
             shown = lake.table("a.left").scan(ref="b").to_arrow()["id"].to_pylist()
