@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 REPO = Path(__file__).resolve().parent.parent
 POSTGRES = "LAKEBED_TEST_POSTGRES"
@@ -27,6 +28,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(suite)
         if "postgres_url" in getattr(item, "fixturenames", ()):
             item.add_marker("postgres")
+
+
+class OneWorkerForSpark(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Tests on Spark share a session and ports, so one worker runs them all; others go anywhere."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneWorkerForSpark:
+    return OneWorkerForSpark(config, log)
 
 
 @pytest.fixture(scope="session")

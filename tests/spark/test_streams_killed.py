@@ -22,11 +22,12 @@ from tests.spark import crashing
 ROWS = 8
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def crashes(spark_session: SparkSession) -> SparkSession:
-    """Streams look for a source in the session that their thread began with."""
+    """Spark looks for a source in the active session, which earlier tests have left behind."""
     # Workers do not have the tests.
     cloudpickle.register_pickle_by_value(crashing)  # type: ignore[no-untyped-call]
+    spark_session.createDataFrame([], "id long")  # makes it the active one
     spark_session.dataSource.register(crashing.CrashingSource)
     return spark_session
 
