@@ -20,7 +20,7 @@ help: ## list the targets
 setup: $(VENV)/.ready ## make .venv with the package and everything the checks need
 
 demo: $(VENV)/.ready ## tables, then a real pipeline on Spark, on throw-away lakes (under 2 minutes)
-	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/flights/by_hand.py
 	$(BIN)/python examples/flights/demo.py
 
 check: lint ## format, lint, types, layers and the fast tests (under 2 minutes)

@@ -4,13 +4,8 @@ Run it with `make demo`, or `python examples/flights/demo.py FOLDER` to keep it 
 Every comparison is made on this run; the exit code is 1 when one of them fails.
 """
 
-import shutil
 import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from deliver import BROKEN, REFITTED, deliver, expected_flights
-from deltalake import DeltaTable
 from pipeline import p
-from pyiceberg.table import StaticTable
+from story import READERS, Story, run
 
 import lakebed
 from lakebed.model.runs import Run
@@ -31,49 +25,13 @@ SPARK = {"spark.sql.shuffle.partitions": "4"}  # the data of one machine
 BAR = 40
 
 
-@dataclass
-class Story:
-    """Tells what happens and remembers which comparisons failed."""
-
-    failed: list[str] = field(default_factory=list)
-    compared: int = 0
-
-    def chapter(self, title: str) -> None:
-        print(f"\n{title}", flush=True)
-
-    def tell(self, what: str, figure: object) -> None:
-        shown = f"{figure:,}" if isinstance(figure, int) else str(figure)
-        print(f"  {what:<58} {shown:>14}", flush=True)
-
-    def compare(self, what: str, found: object, expected: object) -> None:
-        self.compared += 1
-        if found == expected:
-            self.tell(what, found)
-        else:
-            self.tell(what, f"{found} instead of {expected}")
-            self.failed.append(what)
-
-
-def main() -> int:
-    kept = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    folder = kept or Path(tempfile.mkdtemp(prefix="lakebed-demo-"))
-    story, started_s = Story(), time.perf_counter()
-    try:
-        with lakebed.init(folder / "lake") as lake:
-            p.folder = folder
-            run_twice(lake, p, folder / "in", story)
-            ask_with_sql(lake, story)
-            look_from_outside(lake, story)
-            examine(lake, story)
-    finally:
-        if kept is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    took = f"{story.compared} comparisons in {time.perf_counter() - started_s:.1f} s"
-    if story.failed:
-        print(f"\n{took}; FAILED: {'; '.join(story.failed)}")
-        return 1
-    print(f"\n{took}, all equal." + (f" The lake is in {kept}." if kept else ""))
-    return 0
+def play(folder: Path, story: Story) -> None:
+    with lakebed.init(folder / "lake") as lake:
+        p.folder = folder
+        run_twice(lake, p, folder / "in", story)
+        ask_with_sql(lake, story)
+        look_from_outside(lake, story)
+        examine(lake, story)
 
 
 def run_twice(lake: lakebed.Lake, pipeline: Pipeline, folder: Path, story: Story) -> None:
@@ -137,17 +95,9 @@ def ask_with_sql(lake: lakebed.Lake, story: Story) -> None:
 
 def look_from_outside(lake: lakebed.Lake, story: Story) -> None:
     story.chapter("The same folders, read by other engines")
-    readers: dict[str, Callable[[str], Any]] = {
-        "deltalake": lambda folder: DeltaTable(folder).to_pyarrow_table(),
-        "PyIceberg": lambda folder: StaticTable.from_metadata(folder).scan().to_arrow(),
-        "Polars, as Delta": lambda folder: pl.scan_delta(folder).collect().to_arrow(),
-        "Polars, as Iceberg": lambda folder: (
-            pl.scan_iceberg(StaticTable.from_metadata(folder)).collect().to_arrow()
-        ),
-    }
     flights, daily = lake.table("nyc.flights"), lake.table("gold.daily")
     ours, days = figures(flights.to_arrow()), figures_of_days(daily.to_arrow())
-    for engine, read in readers.items():
+    for engine, read in READERS.items():
         for name, value in figures(read(flights.location)).items():
             story.compare(f"{engine}: {name}", value, ours[name])
         for name, value in figures_of_days(read(daily.location)).items():
@@ -190,4 +140,4 @@ def count(lake: lakebed.Lake, table: str) -> int:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", pl.exceptions.PerformanceWarning)  # about a plug-in of Polars
-    sys.exit(main())
+    sys.exit(run(play))

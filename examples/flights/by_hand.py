@@ -1,16 +1,11 @@
 """A lake of New York's flights in 2013: loaded, changed, read back, and read by other engines.
 
-Run it with `make demo`, or `python examples/demo.py FOLDER` to keep the lake in a new folder.
+Run it with `make demo`, or `python examples/flights/by_hand.py FOLDER` to keep it in a new folder.
 Every comparison is made on this run; the exit code is 1 when one of them fails.
 """
 
-import shutil
 import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from pyiceberg.table import StaticTable
+from story import READERS, Story, run
 
 import lakebed
 
@@ -37,49 +32,13 @@ WEATHER = """
 QUARTERS = {"January to March": (1, 3), "April to June": (4, 6), "July to September": (7, 9)}
 
 
-@dataclass
-class Story:
-    """Tells what happens and remembers which comparisons failed."""
-
-    failed: list[str] = field(default_factory=list)
-    compared: int = 0
-
-    def chapter(self, title: str) -> None:
-        print(f"\n{title}")
-
-    def tell(self, what: str, figure: object) -> None:
-        shown = f"{figure:,}" if isinstance(figure, int) else str(figure)
-        print(f"  {what:<58} {shown:>14}")
-
-    def compare(self, what: str, found: object, expected: object) -> None:
-        self.compared += 1
-        if found == expected:
-            self.tell(what, found)
-        else:
-            self.tell(what, f"{found} instead of {expected}")
-            self.failed.append(what)
-
-
-def main() -> int:
-    kept = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    folder = kept or Path(tempfile.mkdtemp(prefix="lakebed-demo-"))
-    story, started_s = Story(), time.perf_counter()
-    try:
-        with lakebed.init(folder) as lake:
-            flights = load(lake, story)
-            change(flights, story)
-            travel(flights, story)
-            look_from_outside(lake, story)
-            examine(lake, story)
-    finally:
-        if kept is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    took = f"{story.compared} comparisons in {time.perf_counter() - started_s:.1f} s"
-    if story.failed:
-        print(f"\n{took}; FAILED: {'; '.join(story.failed)}")
-        return 1
-    print(f"\n{took}, all equal." + (f" The lake is in {kept}." if kept else ""))
-    return 0
+def play(folder: Path, story: Story) -> None:
+    with lakebed.init(folder) as lake:
+        flights = load(lake, story)
+        change(flights, story)
+        travel(flights, story)
+        look_from_outside(lake, story)
+        examine(lake, story)
 
 
 def load(lake: lakebed.Lake, story: Story) -> lakebed.Table:
@@ -136,19 +95,11 @@ def travel(flights: lakebed.Table, story: Story) -> None:
 
 def look_from_outside(lake: lakebed.Lake, story: Story) -> None:
     story.chapter("The same folders, read by other engines")
-    readers: dict[str, Callable[[str], Any]] = {
-        "deltalake": lambda folder: DeltaTable(folder).to_pyarrow_table(),
-        "PyIceberg": lambda folder: StaticTable.from_metadata(folder).scan().to_arrow(),
-        "Polars, as Delta": lambda folder: pl.scan_delta(folder).collect().to_arrow(),
-        "Polars, as Iceberg": lambda folder: (
-            pl.scan_iceberg(StaticTable.from_metadata(folder)).collect().to_arrow()
-        ),
-    }
     flights, weather = lake.table("nyc.flights"), lake.table("nyc.weather")
     for what, part in {"rows": "data", "Delta": "_delta_log", "Iceberg": "metadata"}.items():
         story.tell(f"bytes of nyc.flights in {part}/, for {what}", size_of(flights, part))
     ours = figures(flights.to_arrow())
-    for engine, read in readers.items():
+    for engine, read in READERS.items():
         theirs = figures(read(flights.location))
         for name, value in theirs.items():
             story.compare(f"{engine}: {name}", value, ours[name])
@@ -199,4 +150,4 @@ def of_months(table: pa.Table, first: int, last: int) -> pa.Table:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", pl.exceptions.PerformanceWarning)  # about a plug-in of Polars
-    sys.exit(main())
+    sys.exit(run(play))
