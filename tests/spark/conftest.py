@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.api.lake import Lake
 from lakebed.engines.spark.session import SessionOptions, start_session
+from tests.spark.shop import add
 
 # Small tables: what costs is starting, planning and the number of tasks.
 LEAN = {
@@ -46,3 +47,15 @@ def spark(spark_session: SparkSession) -> SparkSession:
 def lake(tmp_path: Path) -> Iterator[Lake]:
     with lakebed.open(tmp_path / "lake", create=True) as opened:
         yield opened
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Lake:
+    """What the pipelines of shop.py begin with."""
+    lake.create_table(
+        "bronze.orders",
+        "id long not null, day string, amount double",
+        primary_key=["id"],
+    )
+    add(lake, (1, "mon", 10.0), (2, "mon", 20.0), (3, "tue", 5.0))
+    return lake

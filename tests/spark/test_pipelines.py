@@ -10,57 +10,13 @@ from pyspark.sql import functions as F
 
 from lakebed.api.lake import Lake
 from lakebed.model.errors import (
-    AmbiguousMerge,
     CommitConflict,
-    ExpectationFailed,
     LakebedError,
     PipelineBusy,
     PipelineInvalid,
-    SchemaMismatch,
-    StepFailed,
 )
-from lakebed.model.runs import Run
 from lakebed.pipelines import Pipeline, changes, current, expect, files, jdbc, source
-
-
-@pytest.fixture
-def orders(lake: Lake) -> Lake:
-    lake.create_table(
-        "bronze.orders",
-        "id long not null, day string, amount double",
-        primary_key=["id"],
-    )
-    add(lake, (1, "mon", 10.0), (2, "mon", 20.0), (3, "tue", 5.0))
-    return lake
-
-
-def add(lake: Lake, *rows: tuple[int, str, float | None]) -> None:
-    lake.table("bronze.orders").append(
-        [dict(zip(("id", "day", "amount"), row, strict=True)) for row in rows]
-    )
-
-
-def rows(lake: Lake, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    found = lake.table(table).scan(columns=list(columns) or None).to_arrow().to_pylist()
-    return sorted(tuple(row.values()) for row in found)
-
-
-def statuses(run: Run) -> dict[str, str]:
-    return {step.table: step.status for step in run.report.steps}
-
-
-def shop() -> Pipeline:
-    p = Pipeline("shop")
-
-    @p.step("silver.orders", key="id", op="op")
-    def orders(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
-        return raw.selectExpr("id", "day", "amount * 2 as amount", "op")
-
-    @p.step("gold.daily", mode="replace")
-    def daily(orders: DataFrame = current("silver.orders")) -> DataFrame:
-        return orders.groupBy("day").agg(F.sum("amount").alias("total"))
-
-    return p
+from tests.spark.shop import add, rows, shop, statuses
 
 
 def test_all_outputs_of_a_run_are_one_commit(orders: Lake, spark: SparkSession) -> None:
@@ -178,114 +134,6 @@ def test_an_input_that_moves_meanwhile_is_read_as_it_was(orders: Lake, spark: Sp
     assert len(rows(orders, "silver.two")) == 6
 
 
-def test_a_failing_step_leaves_its_line_and_no_table(orders: Lake, spark: SparkSession) -> None:
-    p = shop()
-
-    @p.step("gold.broken", mode="replace")
-    def broken(daily: DataFrame = current("gold.daily")) -> DataFrame:
-        return daily.select("no_such_column")
-
-    with pytest.raises(
-        StepFailed, match=r"step gold\.broken \(test_pipelines\.py:\d+\).*no_such_column"
-    ):
-        p.run(orders, session=spark)
-
-    (run,) = orders.runs.list()
-    assert run.status == "failed"
-    assert run.report.failure is not None
-    assert run.report.failure.step == "gold.broken"
-    assert run.report.failure.place is not None
-    assert orders.tables() == ["bronze.orders"]
-    assert orders.check().notes == []
-    assert shop().run(orders, session=spark).status == "succeeded", "the next run works"
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (lambda raw: None, "returned nothing"),
-        (lambda raw: raw.count(), "returned a int"),
-        (lambda raw: raw.join(raw.alias("x"), F.lit(True)), "two columns 'id'"),
-        (lambda raw: raw.withColumn("x", F.lit(None)), "column 'x' has no type"),
-        (lambda raw: raw.select(F.expr("1/0").alias("id")), "DIVIDE_BY_ZERO"),
-        (
-            lambda raw: raw.select(F.udf(lambda x: 1 // (x - x))("id").alias("id")),
-            "ZeroDivisionError",
-        ),
-    ],
-)
-def test_bad_results_are_one_message(
-    orders: Lake, spark: SparkSession, made: Any, said: str
-) -> None:
-    p = Pipeline("p")
-
-    @p.step("a.b", mode="replace")
-    def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
-        return made(raw)  # type: ignore[no-any-return]
-
-    with pytest.raises(LakebedError, match=said) as caught:
-        p.run(orders, session=spark)
-
-    assert caught.value.message.startswith("step a.b (test_pipelines.py:")
-    assert not orders.has_table("a.b")
-
-
-def test_keys_that_are_null_or_double_are_refused(orders: Lake, spark: SparkSession) -> None:
-    def pipeline(key: str) -> Pipeline:
-        p = Pipeline("p")
-
-        @p.step("a.b", key="k")
-        def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
-            return raw.selectExpr(f"{key} as k", "amount")
-
-        return p
-
-    with pytest.raises(SchemaMismatch, match="key column 'k' is NULL in 1 rows"):
-        pipeline("nullif(id, 2)").run(orders, session=spark)
-    with pytest.raises(AmbiguousMerge, match="2 rows have the key k='mon'"):
-        pipeline("day").run(orders, session=spark)
-
-
-def test_a_wrong_schema_is_refused(orders: Lake, spark: SparkSession) -> None:
-    shop().run(orders, session=spark)
-    p = Pipeline("shop")
-
-    @p.step("silver.orders", key="id")
-    def silver(raw: DataFrame = current("bronze.orders")) -> DataFrame:
-        return raw.withColumn("extra", F.lit(1))
-
-    with pytest.raises(SchemaMismatch, match="'extra'"):
-        p.run(orders, session=spark)
-
-
-def test_wrong_columns_are_found_before_anything_runs(orders: Lake, spark: SparkSession) -> None:
-    shop().run(orders, session=spark)
-    add(orders, (4, "wed", 1.0))
-    p = shop()
-
-    @p.step("gold.broken", mode="replace")
-    @expect.warn("amuont > 1")
-    def broken(orders: DataFrame = current("silver.orders")) -> DataFrame:
-        return orders
-
-    @p.step("gold.history", key="id", mode="scd2")
-    def history(orders: DataFrame = changes("silver.orders")) -> DataFrame:
-        return orders.drop("op")
-
-    with pytest.raises(StepFailed, match=r"step gold\.broken .*amuont"):
-        p.run(orders, session=spark, check=True)
-    (steps,) = {run.report.steps for run in orders.runs.list(limit=1)}
-    assert steps == (), "no step was begun"
-    q = Pipeline("shop")
-
-    @q.step("silver.orders", key="id")
-    def silver(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
-        return raw.selectExpr("id", "array(day) as day", "amount")
-
-    with pytest.raises(SchemaMismatch, match=r"step silver\.orders .*'day'"):
-        q.run(orders, session=spark, check=True)
-
-
 def test_an_older_row_never_replaces_a_newer_one(orders: Lake, spark: SparkSession) -> None:
     p = Pipeline("p")
 
@@ -381,67 +229,6 @@ def test_each_file_is_read_once(lake: Lake, spark: SparkSession, tmp_path: Path)
     (folder / "3.csv").write_text("id,name\n3,c\n")
     p.run(lake, session=spark)
     assert rows(lake, "bronze.raw", "id") == [(1,), (2,), (3,)]
-
-
-def test_rows_that_are_not_as_expected_go_to_quarantine(orders: Lake, spark: SparkSession) -> None:
-    add(orders, (4, "wed", -1.0), (5, "wed", None))
-    p = Pipeline("p")
-
-    @p.step("silver.orders", key="id")
-    @expect.drop("amount >= 0", quarantine="silver.bad")
-    @expect.drop(expect.references("day", "ref.days"), quarantine="silver.bad")
-    @expect.warn("amount > 9")
-    @expect.fail(expect.row_count(least=1))
-    def silver(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
-        return raw.drop("op")
-
-    orders.create_table("ref.days", [{"day": "mon"}, {"day": "wed"}])
-    run = p.run(orders, session=spark)
-
-    assert rows(orders, "silver.orders", "id") == [(1,), (2,)]
-    assert rows(orders, "silver.bad", "id", "_reason", "_run") == [
-        (3, "references(day -> ref.days(day))", run.id),
-        (4, "amount >= 0", run.id),
-        (5, "amount >= 0", run.id),
-    ]
-    (step,) = run.report.steps
-    assert (step.rows, step.dropped) == (2, 3)
-    assert [(e.text, e.passed, e.rows) for e in step.expectations] == [
-        ("amount >= 0", False, 2),
-        ("references(day -> ref.days(day))", False, 1),
-        ("amount > 9", True, 0),
-        ("row_count(least=1)", True, 0),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        ("amount < 20", r"amount < 20: 1 rows are not so; for example id=2"),
-        (expect.not_null("day", "amount"), None),
-        (expect.unique("day"), r"unique\(day\): 1 rows"),
-        (expect.row_count(most=2), r"there are 3 rows"),
-        (expect.references("id", "ref.days", "id"), r"references"),
-        (expect.freshness("at", hours=1), r"the newest is [\d,]+ s old"),
-    ],
-)
-def test_expectations_that_fail_stop_the_run(
-    orders: Lake, spark: SparkSession, rule: Any, said: str | None
-) -> None:
-    orders.create_table("ref.days", [{"id": 1}, {"id": 2}])
-    p = Pipeline("p")
-
-    @p.step("silver.orders", mode="replace")
-    @expect.fail(rule)
-    def silver(raw: DataFrame = current("bronze.orders")) -> DataFrame:
-        return raw.withColumn("at", F.lit(datetime(2020, 1, 1, tzinfo=UTC)))
-
-    if said is None:
-        assert p.run(orders, session=spark).status == "succeeded"
-        return
-    with pytest.raises(ExpectationFailed, match=said):
-        p.run(orders, session=spark)
-    assert not orders.has_table("silver.orders")
 
 
 def test_a_full_refresh_makes_a_step_and_what_follows_anew(
