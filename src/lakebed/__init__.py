@@ -1,5 +1,6 @@
 """lakebed: commits are SQL transactions, every table is native Delta Lake and Apache Iceberg."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lakebed.api.open import init, open, upgrade
@@ -65,18 +66,18 @@ def __dir__() -> list[str]:
     return __all__
 
 
+# The handles pull in Arrow; `import lakebed` alone must stay light.
+_LATE = {
+    "Commit": "lakebed.model.history",
+    "Lake": "lakebed.api.lake",
+    "PublishWarning": "lakebed.api.transaction",
+    "Spark": "lakebed.api.spark",
+    "Table": "lakebed.api.table",
+    "Transaction": "lakebed.api.transaction",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # The handles pull in Arrow; `import lakebed` alone must stay light.
-    if name == "Lake":
-        from lakebed.api import lake as module
-    elif name == "Table":
-        from lakebed.api import table as module  # type: ignore[no-redef]
-    elif name in ("PublishWarning", "Transaction"):
-        from lakebed.api import transaction as module  # type: ignore[no-redef]
-    elif name == "Spark":
-        from lakebed.api import spark as module  # type: ignore[no-redef]
-    elif name == "Commit":
-        from lakebed.model import history as module  # type: ignore[no-redef]
-    else:
+    if name not in _LATE:
         raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
-    return getattr(module, name)
+    return getattr(import_module(_LATE[name]), name)

@@ -21,6 +21,7 @@ from lakebed.rowops.condition import Condition
 from lakebed.rowops.known import of_alias
 from lakebed.rowops.literal import value_to_sql
 from lakebed.rowops.merge import refuse_other_columns
+from lakebed.rowops.source import check_names
 from lakebed.rowops.spark.delete import delete
 from lakebed.rowops.spark.merge import Matching, merge
 from lakebed.rowops.spark.settle import SparkTarget
@@ -127,7 +128,7 @@ class SparkSource:
     def taken(self, changer: SparkChanger, key: Sequence[str] = ()) -> "Source":
         """`key` are columns that no row may leave open."""
         if self._source is None:
-            _check_names(self._frame.columns)
+            check_names(self._frame.columns)
             schema = changer.rows.staged.state.schema
             fields = [field for field in schema.fields if field.name in key]
             frame = self._bench.keyed(self._frame, fields) if fields else self._frame
@@ -189,18 +190,6 @@ def _check_clause(clause: Clause) -> None:
         check_spark_expression(clause.condition, f"the condition of {what}")
     for name, text in (clause.values or {}).items():
         check_spark_expression(text, f"{what} THEN {name!r}")
-
-
-def _check_names(names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.casefold() in seen:
-            raise InvalidInput(
-                f"the source has two columns {name!r}, or names that differ only in case",
-                hint="rename one of them",
-                column=name,
-            )
-        seen.add(name.casefold())
 
 
 Stage = Callable[[SparkChanger], RowCounts]

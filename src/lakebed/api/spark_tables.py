@@ -4,7 +4,7 @@ own Parquet reader on the files that the plan names."""
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from lakebed.api.parts import Parts
 from lakebed.core.scan import chosen_columns, make_plan
@@ -25,9 +25,8 @@ _log = logging.getLogger("lakebed.spark")
 
 
 def to_reader(reader: str) -> Reader:
-    for known in get_args(Reader):
-        if reader == known:
-            return known  # type: ignore[no-any-return]
+    if reader in get_args(Reader):
+        return cast(Reader, reader)
     raise InvalidInput(
         f"there is no reader {reader!r}", hint=f"the readers are: {', '.join(get_args(Reader))}"
     )

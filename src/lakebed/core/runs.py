@@ -14,6 +14,7 @@ from lakebed.model.runs import (
     SUCCEEDED,
     UNCHANGED,
     Cursor,
+    Derivation,
     FileMark,
     LineageEdge,
     Run,
@@ -117,14 +118,20 @@ def keep_run(tx: Tx, ended: RunAttachment, placed: Placed, status: str = SUCCEED
     moved = [_placed_cursor(cursor, placed) for cursor in ended.cursors]
     cursors.put_cursors(tx, ended.pipeline, moved, ended.run_id)
     cursors.put_marks(tx, ended.pipeline, ended.marks, ended.run_id)
-    made = []
-    for derivation in ended.derivations:
-        if derivation.output in placed:
-            source = placed.get(derivation.input)
-            if source is not None and derivation.until is None:
-                derivation = replace(derivation, input_id=source[0], until=source[1])  # noqa: PLW2901
-            made.append((derivation, *placed[derivation.output]))
+    made = [
+        (_placed_derivation(each, placed), *placed[each.output])
+        for each in ended.derivations
+        if each.output in placed
+    ]
     lineage.insert_lineage(tx, ended.run_id, made)
+
+
+def _placed_derivation(derivation: Derivation, placed: Placed) -> Derivation:
+    """From a table of the same commit it comes at the version that it makes."""
+    source = placed.get(derivation.input)
+    if source is None or derivation.until is not None:
+        return derivation
+    return replace(derivation, input_id=source[0], until=source[1])
 
 
 def _placed_cursor(cursor: Cursor, placed: Placed) -> Cursor:

@@ -51,8 +51,7 @@ _UNKNOWN = -1
 
 
 def _analysed(frame: DataFrame) -> Any:
-    # There is no public way to the plan as values.
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - no other way to the plan
 
 
 def _output(frame: DataFrame) -> Iterator[tuple[str, int]]:

@@ -202,7 +202,7 @@ class _Work:
         context.check_open()
         try:
             outcome = self._done(planned, started)
-        except Exception as error:
+        except Exception as error:  # the user's function may raise anything
             took = round(1000 * (time.monotonic() - started))
             report = StepReport(step.table, "failed", planned.how, took)
             self._keep(step.table, _Outcome(report))

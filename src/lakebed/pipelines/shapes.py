@@ -27,7 +27,7 @@ def check_shapes(context: Context, steps: Sequence[Planned]) -> dict[str, str]:
     for planned in steps:
         try:
             shape = _shape(context, planned, made)
-        except Exception as error:
+        except Exception as error:  # the user's function may raise anything
             raise step_failed(planned.step, error) from error
         if shape is not None:
             made[planned.step.table] = shape

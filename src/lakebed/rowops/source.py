@@ -29,7 +29,7 @@ def spool(
     bench: Workbench, schema: pa.Schema, batches: Iterable[pa.RecordBatch], beside: Iterable[str]
 ) -> Source:
     """`beside` are the columns of the table that the rows are joined with."""
-    _check_names(schema.names)
+    check_names(schema.names)
     row = unused("_lakebed_row", (*schema.names, *beside))
     numbered = pa.schema([*schema, pa.field(row, pa.int64())])
     stream = _Stream(batches, numbered)
@@ -66,7 +66,8 @@ def last_of_each(bench: Workbench, source: Source, key: Sequence[str], op: str) 
     return replace(source, relation=relation)
 
 
-def _check_names(names: list[str]) -> None:
+def check_names(names: Iterable[str]) -> None:
+    """Columns of a source are told apart by their names, whatever their case."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:

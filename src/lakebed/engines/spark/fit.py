@@ -3,7 +3,7 @@
 The rules are those of `engines.arrow.conform`: by name, and every value is kept exactly or refused.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -177,10 +177,13 @@ class _Place:
         assert isinstance(given, st.MapType)
         (key, value), olds = children(kind), (given.keyType, given.valueType)
         keys, values = (replace(self, path=f"{self.path}.{n}") for n in ("key", "value"))
-        pair: Callable[[Column], Column] = lambda each: F.struct(  # noqa: E731 - its type is told
-            keys.convert(each.getField("key"), olds[0], key.type).alias("key"),
-            values.convert(each.getField("value"), olds[1], value.type).alias("value"),
-        )
+
+        def pair(each: Column) -> Column:
+            return F.struct(
+                keys.convert(each.getField("key"), olds[0], key.type).alias("key"),
+                values.convert(each.getField("value"), olds[1], value.type).alias("value"),
+            )
+
         return F.map_from_entries(F.transform(F.map_entries(column), pair))
 
     def _unless(self, good: Column, value: Column, given: Column, reason: str) -> Column:

@@ -120,6 +120,7 @@ def _by_arrow(column: Column, kind: Type, transform: Transform) -> Column:
         found = transformed(exact(plain(array), scalar), scalar, transform)
         return pa.array([None if v is None else str(v) for v in found.to_pylist()], pa.string())
 
+    # The stubs ask for the kind of function, which it finds by itself.
     return arrow_udf(values, "string")(column)  # type: ignore[call-overload,no-any-return]
 
 

@@ -123,7 +123,7 @@ def _live_session() -> SparkSession | None:
         return active
     # Known to every thread; a stopped one has no context any more.
     made = SparkSession._instantiatedSession  # noqa: SLF001 - there is no public way
-    return made if made is not None and made._sc._jsc is not None else None  # noqa: SLF001
+    return made if made is not None and made._sc._jsc is not None else None  # noqa: SLF001 - as above
 
 
 def _check_live(session: SparkSession, options: SessionOptions) -> None:
