@@ -101,6 +101,7 @@ class Rows(RuleBasedStateMachine):
                 if self.transaction is not None:
                     self.transaction.rollback()
                     self.rows = self.before
+                assert self.lake.publish().lags == ()  # a checkpoint may be under way
                 check = self.lake.check()
                 assert (check.findings, check.notes) == ([], [])
             finally:
