@@ -9,14 +9,14 @@ from lakebed.maintenance.findings import Finding
 from lakebed.model.errors import LakebedError
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableHead
-from lakebed.model.ids import Version
+from lakebed.model.ids import MAIN_LINE, Version
 from lakebed.storage.base import Storage
 
 
 def check_rows(ledger: Ledger, head: TableHead, live: list[LiveFile]) -> Iterator[Finding]:
     """The rows among themselves: versions without gaps, times that grow, counters that agree."""
     table = str(head.name)
-    commits = list(reversed(ledger.commits(head.version + 2)))
+    commits = list(reversed(ledger.commits_until(head.version, MAIN_LINE, head.version + 2)))
     if [c.version for c in commits] != list(range(head.version + 1)):
         yield Finding(table, "ROWS", f"versions 0 to {head.version} are not all there")
     if any(b.time_ms <= a.time_ms for a, b in pairwise(commits)):

@@ -12,7 +12,7 @@ from lakebed.formats.delta.features import protocol_of
 from lakebed.formats.delta.read import read_snapshot as read_delta
 from lakebed.formats.delta.schema_json import schema_string
 from lakebed.formats.delta.vectors import read_vectors as read_delta_vectors
-from lakebed.formats.iceberg.names import VERSION_HINT
+from lakebed.formats.iceberg.names import VERSION_HINT, Names, number_in_hint
 from lakebed.formats.iceberg.read import IcebergSnapshot, read_metadata
 from lakebed.formats.iceberg.read import read_snapshot as read_iceberg
 from lakebed.formats.iceberg.read import read_vectors as read_iceberg_vectors
@@ -39,13 +39,13 @@ def check_published(
         yield from _check_file(storage, head, record, stored)
     formats = ledger.state(head.state_id).formats
     for format_, check in ((DELTA, _check_delta), (ICEBERG, _check_iceberg)):
-        newest = _newest(records, format_)
-        if newest is None or format_ not in formats:
+        shown_by = _shown(records, format_)
+        if not shown_by or format_ not in formats:
             continue
         try:
-            yield from check(storage, ledger, head, newest)
+            yield from check(storage, ledger, head, shown_by)
         except LakebedError as error:
-            path = str(error.context.get("path") or newest.path)
+            path = str(error.context.get("path") or shown_by[-1].path)
             path = path.removeprefix(f"{head.location}/")
             yield Finding(str(head.name), "UNREADABLE", error.message, path, format_)
 
@@ -56,10 +56,11 @@ def _restart(ledger: Ledger, line: Line) -> Version:
     return max(repairs, default=Version(0))
 
 
-def _newest(records: list[PublicationRecord], format_: str) -> PublicationRecord | None:
+def _shown(records: list[PublicationRecord], format_: str) -> list[PublicationRecord]:
+    """The publications of a format that show rows, the newest last."""
     kinds = ("commit", "start", "metadata")
     found = [r for r in records if r.format == format_ and r.kind in kinds]
-    return max(found, key=lambda r: r.number, default=None)
+    return sorted(found, key=lambda r: r.number)
 
 
 def _check_file(
@@ -75,9 +76,9 @@ def _check_file(
 
 
 def _check_delta(
-    storage: Storage, ledger: Ledger, head: TableHead, newest: PublicationRecord
+    storage: Storage, ledger: Ledger, head: TableHead, shown_by: list[PublicationRecord]
 ) -> Iterator[Finding]:
-    table = str(head.name)
+    table, newest = str(head.name), shown_by[-1]
     found = read_delta(storage, head.location, newest.version)
     state = ledger.view(newest.version).state
     shown: Shown = {
@@ -99,11 +100,11 @@ def _delta_rows(stats: str | None) -> int | None:
 
 
 def _check_iceberg(
-    storage: Storage, ledger: Ledger, head: TableHead, newest: PublicationRecord
+    storage: Storage, ledger: Ledger, head: TableHead, shown_by: list[PublicationRecord]
 ) -> Iterator[Finding]:
-    table = str(head.name)
+    table, newest = str(head.name), shown_by[-1]
     found = read_iceberg(storage, head.location, metadata_path=newest.path)
-    main = ledger.publication_at(ICEBERG, newest.kind, MAIN_LINE, head.version) or newest
+    main = next((r for r in reversed(shown_by) if r.line == MAIN_LINE), newest)
     yield from _check_snapshot(storage, ledger, head, found, (main.version, MAIN_LINE))
     for ref in _shown_branches(ledger, found.metadata):
         yield from _check_branch(storage, ledger, head, newest, ref)
@@ -115,10 +116,20 @@ def _check_iceberg(
         orjson.dumps(schema_json(state.schema, state.iceberg_version))
     ):
         yield Finding(table, "DIFFERS", "Iceberg shows another schema", newest.path, ICEBERG)
-    hint = storage.get(f"{head.location}/{VERSION_HINT}").decode(errors="replace").strip()
-    if f"metadata/{hint}.metadata.json" != newest.path:
-        message = f"the version hint says {hint!r}"
-        yield Finding(table, "DIFFERS", message, VERSION_HINT, ICEBERG)
+    yield from _check_hint(storage, head, newest)
+
+
+def _check_hint(storage: Storage, head: TableHead, newest: PublicationRecord) -> Iterator[Finding]:
+    """It may be ahead of the rows, whose publication is under way, never behind them."""
+    hint = storage.get(f"{head.location}/{VERSION_HINT}")
+    number = number_in_hint(head.uuid, hint)
+    if number is None or number < newest.number or not _is_stored(storage, head, number):
+        message = f"the version hint says {hint.decode(errors='replace').strip()!r}"
+        yield Finding(str(head.name), "DIFFERS", message, VERSION_HINT, ICEBERG)
+
+
+def _is_stored(storage: Storage, head: TableHead, number: int) -> bool:
+    return storage.stat(f"{head.location}/{Names(head.uuid, number).metadata}") is not None
 
 
 def _shown_branches(ledger: Ledger, metadata: Mapping[str, Any]) -> list[Ref]:

@@ -1,5 +1,6 @@
 """Files changed or deleted by hand: a typed error, a finding, a repair of what can be mended."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,3 +191,27 @@ def test_a_file_nobody_knows_is_a_note(disk: lakebed.Lake, table: lakebed.Table)
 
     assert report.clean
     assert [(n.code, n.path) for n in report.notes] == [("ORPHAN", "data/stray.parquet")]
+
+
+def test_a_check_beside_a_writer_finds_nothing_wrong(disk: lakebed.Lake) -> None:
+    """Files are published, and checkpoints written in the background, while the check looks."""
+    table = disk.create_table(
+        "a.t", "id long", properties={"publish.delta.checkpoint-interval": "2"}
+    )
+    done = threading.Event()
+
+    def write() -> None:
+        for n in range(150):
+            table.append([{"id": n}])
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    looks = []
+    while not done.is_set():
+        looks.append(disk.check().findings)
+    writer.join()
+
+    assert len(looks) > 3
+    assert [found for found in looks if found] == []
+    assert table.scan().to_arrow().num_rows == 150
