@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.examples import EXPLORING
+
 REPO = Path(__file__).resolve().parent.parent
 POSTGRES = "LAKEBED_TEST_POSTGRES"
 SUITES = ("interop", "faults", "spark")
@@ -17,7 +19,7 @@ SUITES = ("interop", "faults", "spark")
 # for with `make explore`, and what they find becomes a test of its own.
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # machines are noisy
 settings.register_profile("explore", derandomize=False, deadline=None)
-settings.load_profile("explore" if os.environ.get("LAKEBED_EXPLORE") else "repeatable")
+settings.load_profile("explore" if EXPLORING else "repeatable")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by the markers given here
@@ -30,16 +32,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("postgres")
 
 
-class OneWorkerForSpark(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Tests on Spark share a session and ports, so one worker runs them all; others go anywhere."""
+class WhatIsSharedStaysTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Tests on Spark share a session and ports, so one worker runs them all; others go anywhere.
+
+    Files of interop prepare their tables and readers once, which takes up to a minute.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        if nodeid.startswith("tests/spark/"):
+            return "spark"
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/interop/") else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneWorkerForSpark:
-    return OneWorkerForSpark(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> WhatIsSharedStaysTogether:
+    return WhatIsSharedStaysTogether(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import lakebed
+from tests.examples import examples
 from tests.interop.history_readers import (
     Lineage,
     asked,
@@ -70,7 +71,7 @@ def test_everybody_reads_what_the_history_tells(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(bounded, max_examples=40)
+@settings(bounded, max_examples=examples(14, 40))
 @given(data=st.data(), seed=SEEDS)
 def test_everybody_reads_what_long_histories_tell(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject, seed: int

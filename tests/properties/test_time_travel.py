@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 
 import lakebed
+from tests.examples import examples
 
 Row = tuple[int, int]
 Rows = Counter[Row]
@@ -216,7 +217,7 @@ def test_every_version_of_every_line_is_what_was_written(steps: list[str], seed:
 
 
 @pytest.mark.slow
-@settings(bounded, max_examples=150)
+@settings(bounded, max_examples=examples(50, 150))
 @given(steps=histories, seed=seeds)
 def test_long_histories(steps: list[str], seed: int) -> None:
     with lakebed.open(":memory:") as lake:
