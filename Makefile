@@ -42,7 +42,7 @@ test: lint $(DUCKDB155)/.ready $(BENCH)/.ready jars ## everything; what fails be
 interop: $(VENV)/.ready $(DUCKDB155)/.ready jars ## other engines read what we publish
 	$(WITH_SERVERS) $(PYTEST) -m interop
 
-spark: jars ## the tests on Spark
+spark: $(DUCKDB155)/.ready jars ## the tests on Spark
 	$(WITH_SERVERS) $(PYTEST) -m spark
 
 jars: $(VENV)/.ready # Spark's connectors, once; .venv has PySpark and a Java
