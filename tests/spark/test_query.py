@@ -75,6 +75,77 @@ def test_unknown_tables_are_told_with_the_closest_name(lake: Lake, sp: Spark) ->
     with pytest.raises(TableNotFound) as caught:
         sp.sql("SELECT * FROM s.order")
     assert "s.orders" in caught.value.hint
-    lake.sql("CREATE VIEW s.v AS SELECT 1 AS one")
-    with pytest.raises(SqlUnsupported, match="view"):
-        sp.sql("SELECT * FROM s.v")
+
+
+def test_columns_may_be_named_by_namespace_and_table(lake: Lake, sp: Spark) -> None:
+    lake.create_table("z.orders", "id long, n int").append([{"id": 1, "n": 5}])
+
+    found = sp.sql(
+        "SELECT s.orders.id, z.orders.n, s.orders.note FROM s.orders"
+        " JOIN z.orders ON s.orders.id = z.orders.id WHERE s.orders.customer = 1"
+    )
+
+    assert rows(found) == [(1, 5, "{x}")]
+    assert sp.sql("SELECT s.orders.* FROM s.orders WHERE s.orders.id = 2").columns == [
+        "id",
+        "customer",
+        "note",
+    ]
+
+
+def test_views_show_what_the_lakes_own_sql_shows(lake: Lake, sp: Spark) -> None:
+    lake.sql("USE s; CREATE VIEW big AS SELECT id, customer AS c, note FROM orders WHERE id > 0")
+    lake.sql(
+        "CREATE VIEW s.names (who, orders) AS SELECT name, count(*) AS n FROM s.big"
+        " JOIN s.customers ON c = customers.id GROUP BY name"
+    )
+
+    for text in (
+        "SELECT * FROM s.names",
+        "SELECT names.who, b.note FROM s.names JOIN s.big AS b ON b.id = names.orders",
+        "WITH names AS (SELECT 7 AS orders) SELECT sum(s.big.id) + max(orders) FROM s.big, names",
+    ):
+        wanted = [tuple(row.values()) for row in lake.sql(text).to_pylist()]
+        assert rows(sp.sql(text)) == sorted(wanted), text
+    lake.table("s.orders").append([{"id": 9, "customer": 1, "note": None}])
+    with lake.transaction() as tx:
+        tx.table("s.orders").append([{"id": 10, "customer": 1, "note": None}])
+        seen = sp.sql("SELECT * FROM s.names WHERE who = 'b'", transaction=tx)
+        assert rows(seen) == [("b", 4)]
+    sp.sql("INSERT INTO s.customers BY NAME SELECT 100L + orders AS id, who AS name FROM s.names")
+    assert rows(sp.sql("SELECT id FROM s.customers WHERE id > 99")) == [(101,), (104,)]
+
+
+def test_views_that_may_mean_something_else_are_refused(
+    lake: Lake, sp: Spark, spark: SparkSession
+) -> None:
+    lake.sql("CREATE VIEW s.half AS SELECT id / 2 AS h FROM s.orders")
+    lake.sql("CREATE VIEW s.plain AS SELECT id FROM s.orders")
+
+    with pytest.raises(SqlUnsupported, match=r"s\.half may mean something else.*id / 2"):
+        sp.sql("SELECT * FROM s.half")
+    with pytest.raises(SqlUnsupported, match="no versions"):
+        sp.sql("SELECT * FROM s.plain VERSION AS OF 1")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with pytest.raises(SqlUnsupported, match="timeZone"):
+        sp.sql("SELECT * FROM s.plain")
+
+
+def test_what_the_lake_knows_of_a_table_is_a_table_too(lake: Lake, sp: Spark) -> None:
+    lake.table("s.orders").delete("id = 0")
+
+    history = sp.sql("SELECT version, operation, time, summary FROM s.`orders$history` WHERE true")
+    joined = sp.sql(
+        "SELECT h.operation, f.deleted_rows FROM s.`orders$files` AS f"
+        " JOIN s.`orders$history` AS h ON h.version = f.added_version"
+    )
+
+    wanted = lake.sql("SELECT version, operation, time FROM s.orders$history").to_pylist()
+    assert rows(history.select("version", "operation")) == sorted(
+        (row["version"], row["operation"]) for row in wanted
+    )
+    assert rows(joined) == [("delete", 1)]  # the version that gave the file its vector
+    with pytest.raises(SqlUnsupported, match="no table"):
+        sp.sql("SELECT * FROM s.`orders$changes`")
+    with pytest.raises(SqlUnsupported, match="no versions"):
+        sp.sql("SELECT * FROM s.`orders$history` VERSION AS OF 1")

@@ -1,69 +1,117 @@
 """Queries in Spark's SQL: the lake's tables in them are bound at one set of versions."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakebed.api.parts import Parts
 from lakebed.api.points import to_point
 from lakebed.api.spark_tables import Pinned, SparkTables
-from lakebed.engines import spark_has_table
+from lakebed.api.spark_views import with_views
+from lakebed.api.sql.metadata import metadata_rows
+from lakebed.api.table import Table
+from lakebed.engines import spark_bench, spark_has_table
 from lakebed.model.errors import SqlUnsupported, TableNotFound
+from lakebed.model.history import TableHead
 from lakebed.model.names import parse_table_name
 from lakebed.security.policy import require
+from lakebed.sql.fragments import metadata_of
+from lakebed.sql.query import MetadataTable
 from lakebed.sql.spark_query import SparkTable, find_spark_tables, with_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def run_query(parts: Parts, session: "SparkSession", text: str) -> "DataFrame":
+@dataclass(frozen=True, slots=True)
+class SparkQuery:
+    """A query, and the tables of the lake in it; it has no views any more."""
+
+    text: str
+    tables: Sequence[SparkTable]
+
+
+def read_query(parts: Parts, session: "SparkSession", text: str) -> SparkQuery:
     """Names of one part, and tables that only Spark knows, are left to Spark."""
-    tables = [t for t in find_spark_tables(text) if _is_ours(parts, session, t)]
-    if not tables:
-        return session.sql(text)
-    pinned = _pinned(parts, tables)
-    # One name for one version: Spark cannot analyse two views of one Iceberg metadata file.
-    names = [f"lakebed_{p.head.id}_{p.head.line}_{p.commit.version}" for p in pinned]
-    reading = SparkTables(parts, session)
-    frames: dict[str, Any] = {}
-    for name, each in zip(names, pinned, strict=True):
-        if name not in frames:
-            frames[name] = reading.frame(each, "auto")
+    opened = with_views(parts, session, text)
+    found = [t for t in find_spark_tables(opened) if _is_ours(parts, session, t)]
+    return SparkQuery(opened, found)
+
+
+def run_query(parts: Parts, session: "SparkSession", text: str) -> "DataFrame":
+    query = read_query(parts, session, text)
+    if not query.tables:
+        return session.sql(query.text)
+    reading = _Reading(parts, session)
+    names, frames = reading.frames(query.tables)
     # Spark's own formatting binds frames without leaving views behind, on Spark Connect too.
-    return session.sql("".join(_formatted(text, tables, names)), **frames)
+    return session.sql("".join(_formatted(query, names)), **frames)
 
 
-def _formatted(text: str, tables: list[SparkTable], names: list[str]) -> Iterator[str]:
-    for piece, name in with_names(text, tables, names):
+def _formatted(query: SparkQuery, names: list[str]) -> Iterator[str]:
+    for piece, name in with_names(query.text, query.tables, names):
         yield piece.replace("{", "{{").replace("}", "}}")
         yield f"{{{name}}}" if name else ""
 
 
 def _is_ours(parts: Parts, session: "SparkSession", table: SparkTable) -> bool:
-    name = parse_table_name(table.name)
+    name = parse_table_name(_table_name(table)[0])
     if parts.catalog.exists(name):
         return True
-    if parts.views.find(name) is not None:
-        raise SqlUnsupported(
-            f"{name} is a view in the lake's own SQL, which Spark does not read",
-            hint="lake.sql() reads it; or name its tables here",
-        )
     if spark_has_table(session, table.parts):
         return False
     parts.catalog.find(name)  # raises, and says which name is close
     raise TableNotFound(f"there is no table {name}", hint="`lakebed table list` shows the tables")
 
 
-def _pinned(parts: Parts, tables: list[SparkTable]) -> list[Pinned]:
-    """All of them at one moment."""
-    heads = parts.catalog.find_many([parse_table_name(table.name) for table in tables])
-    found = []
-    for table, main in zip(tables, heads, strict=True):
-        require(parts.principal, "read", str(main.name))
+def _table_name(table: SparkTable) -> tuple[str, MetadataTable | None]:
+    last, metadata = metadata_of(table.parts[-1])
+    return ".".join((*table.parts[:-1], last)), metadata
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    parts: Parts
+    session: "SparkSession"
+
+    def frames(self, tables: Sequence[SparkTable]) -> tuple[list[str], dict[str, Any]]:
+        """All of them at one moment; a name for each, and the frame behind each name."""
+        wanted = [parse_table_name(_table_name(table)[0]) for table in tables]
+        heads = self.parts.catalog.find_many(wanted)
+        reading, names, frames = SparkTables(self.parts, self.session), [], dict[str, Any]()
+        for table, main in zip(tables, heads, strict=True):
+            require(self.parts.principal, "read", str(main.name))
+            _, metadata = _table_name(table)
+            if metadata is not None:
+                name = f"lakebed_{main.id}_{metadata}"
+                made = frames.get(name) or self._about(table, main, metadata)
+            else:
+                pinned = self._pinned(table, main)
+                # One name for one version: Spark cannot analyse two views of one metadata file.
+                name = f"lakebed_{pinned.head.id}_{pinned.head.line}_{pinned.commit.version}"
+                made = frames.get(name) or reading.frame(pinned, "auto")
+            names.append(name)
+            frames[name] = made
+        return names, frames
+
+    def _pinned(self, table: SparkTable, main: TableHead) -> Pinned:
         point = to_point(table.version, table.timestamp, table.ref)
         if point == to_point():
             point = replace(point, version=main.version)
-        head = point.head(parts, main)
-        found.append(Pinned(head, point.commit(parts, head)))
-    return found
+        head = point.head(self.parts, main)
+        return Pinned(head, point.commit(self.parts, head))
+
+    def _about(self, table: SparkTable, main: TableHead, metadata: MetadataTable) -> "DataFrame":
+        """What the database knows; it is small."""
+        if (table.version, table.timestamp, table.ref) != (None, None, None):
+            raise SqlUnsupported(
+                f"{main.name}${metadata} has no versions: it tells of all of them",
+                hint="filter its rows by version or time instead",
+            )
+        if metadata == "changes":
+            raise SqlUnsupported(
+                f"{main.name}$changes is no table in Spark's SQL",
+                hint='spark.readStream.format("lakebed") with readChangeFeed, or lake.sql()',
+            )
+        rows = metadata_rows(self.parts, Table(self.parts, main, None), metadata, ())
+        return spark_bench(self.session, self.parts.storage).frame_of(rows)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from lakebed.api.merge import to_aliases
 from lakebed.api.options import CommitOptions
-from lakebed.api.spark_query import run_query
+from lakebed.api.spark_query import read_query, run_query
 from lakebed.api.spark_rows import SparkRows
 from lakebed.api.spark_writes import SparkWrites
 from lakebed.api.transaction import Transaction
 from lakebed.model.errors import SchemaMismatch
 from lakebed.model.history import Commit
 from lakebed.model.schema import Schema
-from lakebed.sql.spark_query import find_spark_tables, with_names
+from lakebed.sql.spark_query import with_names
 from lakebed.sql.spark_statements import Delete, Insert, Merge, Update, parse_spark_statement
 from lakebed.sql.statements import Target
 
@@ -99,11 +99,11 @@ class SparkSql(SparkWrites):
     def _frame(self, query: str, transaction: Transaction | None) -> "DataFrame":
         if transaction is None:
             return run_query(self._parts, self._session, query)
-        tables = find_spark_tables(query)
-        plans = [transaction.table(each.name).scan().plan() for each in tables]
+        read = read_query(self._parts, self._session, query)
+        plans = [transaction.table(each.name).scan().plan() for each in read.tables]
         frames = [self._bench.read(plan) for plan in plans]
         names = [f"t{number}" for number in range(len(frames))]
-        return self._bench.query(list(with_names(query, tables, names)), frames)
+        return self._bench.query(list(with_names(read.text, read.tables, names)), frames)
 
 
 def _name(target: Target) -> str:

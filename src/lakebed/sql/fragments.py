@@ -181,7 +181,7 @@ class Fragments:
         columns: frozenset[str] | None,
         where: tuple[Conjunct, ...],
     ) -> Reference:
-        name, metadata = _metadata(table.parts[-1])
+        name, metadata = metadata_of(table.parts[-1])
         version, timestamp = self._time_travel(syntax, table.clause)
         end = table.end
         known = len(table.parts) == 1 and metadata is None and version is None and timestamp is None
@@ -286,7 +286,7 @@ def rows_of(relation: str) -> str:
     return f"SELECT * FROM {relation}"
 
 
-def _metadata(name: str) -> tuple[str, MetadataTable | None]:
+def metadata_of(name: str) -> tuple[str, MetadataTable | None]:
     table, mark, suffix = name.rpartition("$")
     for kind in _METADATA:
         if mark and table and suffix.lower() == kind:

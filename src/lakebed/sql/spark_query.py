@@ -1,6 +1,6 @@
 """Finds the lake's tables in a query in Spark's SQL, which is otherwise left as it was written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -24,7 +24,7 @@ class SparkTable:
     parts: tuple[str, ...]
     start: int
     end: int
-    alias: str | None  # to add, so that columns can be named by the table's name
+    alias: str | None  # to add, so that columns can be named by the table's name; None: it has one
     version: int | None = None
     ref: str | None = None
     timestamp: str | None = None
@@ -41,7 +41,8 @@ def find_spark_tables(text: str) -> list[SparkTable]:
         tokens = sqlglot.tokenize(text, dialect="spark")
     except SqlglotError:
         return []
-    found = [t for node in tree.find_all(exp.Table) if (t := _table(node, tokens)) is not None]
+    nodes = list(tree.find_all(exp.Table))
+    found = [t for node in nodes if (t := _table(node, nodes, tokens)) is not None]
     return sorted(found, key=lambda table: table.start)
 
 
@@ -49,14 +50,72 @@ def with_names(
     text: str, tables: Sequence[SparkTable], names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Pieces of the text, each with the name that stands for the table behind it."""
-    at, alias = 0, ""
-    for table, name in zip(tables, names, strict=True):
-        yield alias + text[at : table.start], name
-        at, alias = table.end, f" AS `{table.alias}`" if table.alias else ""
-    yield alias + text[at:], ""
+    edits = [
+        (t.start, t.end, name, f" AS {_quoted(t.alias)}" if t.alias else "")
+        for t, name in zip(tables, names, strict=True)
+    ]
+    at, before = 0, ""
+    for start, end, name, behind in sorted([*edits, *_qualifiers(text, tables)]):
+        before += text[at:start]
+        if name:
+            yield before, name
+            before = ""
+        before += behind
+        at = end
+    yield before + text[at:], ""
 
 
-def _table(node: exp.Table, tokens: Sequence[Token]) -> SparkTable | None:
+def _qualifiers(text: str, tables: Sequence[SparkTable]) -> Iterator[tuple[int, int, str, str]]:
+    """`sales.orders.id`: Spark gets to know the table by its alias alone."""
+    known = {_folded(t.parts): t.alias for t in tables if t.alias}
+    taken = [(t.start, t.end) for t in tables]
+    tokens = sqlglot.tokenize(text, dialect="spark") if known else []
+    at = 0
+    while at < len(tokens):
+        chain = _chain(tokens, at)
+        start = tokens[at].start
+        names = _folded([token.text for token in chain])
+        # A column, or a star, stands behind it.
+        dotted = _is_dot(tokens, at + 2 * len(chain) - 1)
+        lengths = range(len(names) if dotted else len(names) - 1, 1, -1)
+        length = next((n for n in lengths if names[:n] in known), 0)
+        if length and not any(a <= start < b for a, b in taken):
+            yield start, chain[length - 1].end + 1, "", _quoted(known[names[:length]])
+        at += max(1, 2 * len(chain) - 1)
+
+
+def _chain(tokens: Sequence[Token], at: int) -> list[Token]:
+    """Names joined by dots, from this place on."""
+    chain: list[Token] = []
+    while at < len(tokens) and _is_name(tokens[at]):
+        chain.append(tokens[at])
+        if not _is_dot(tokens, at + 1):
+            break
+        at += 2
+    return chain
+
+
+def _is_dot(tokens: Sequence[Token], at: int) -> bool:
+    return 0 <= at < len(tokens) and tokens[at].token_type == TokenType.DOT
+
+
+def _is_name(token: Token) -> bool:
+    if token.token_type == TokenType.STRING:
+        return False
+    return token.token_type == TokenType.IDENTIFIER or token.text.isidentifier()
+
+
+def _folded(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in parts)
+
+
+def _quoted(name: str | None) -> str:
+    return "`" + (name or "").replace("`", "``") + "`"
+
+
+def _table(
+    node: exp.Table, nodes: Sequence[exp.Table], tokens: Sequence[Token]
+) -> SparkTable | None:
     pieces = node.parts
     if len(pieces) < 2 or not all(isinstance(piece, exp.Identifier) for piece in pieces):
         return None
@@ -64,10 +123,22 @@ def _table(node: exp.Table, tokens: Sequence[Token]) -> SparkTable | None:
         return None
     parts = tuple(piece.name for piece in pieces)
     start, end = int(pieces[0].meta["start"]), int(pieces[-1].meta["end"]) + 1
-    alias = None if node.alias else parts[-1].replace("`", "``")
+    alias = None if node.alias else _alias(node, parts, nodes)
     if node.args.get("version") is None:
         return SparkTable(parts, start, end, alias)
     return _travelled(parts, start, alias, [t for t in tokens if t.start >= end])
+
+
+def _alias(node: exp.Table, parts: tuple[str, ...], nodes: Sequence[exp.Table]) -> str:
+    """`a.t` and `b.t` in one FROM need two names."""
+    select = node.find_ancestor(exp.Select)
+    twins = {
+        _folded(piece.name for piece in other.parts)
+        for other in nodes
+        if other.find_ancestor(exp.Select) is select
+        and other.alias_or_name.casefold() == parts[-1].casefold()
+    }
+    return ".".join(parts) if len(twins) > 1 else parts[-1]
 
 
 def _travelled(

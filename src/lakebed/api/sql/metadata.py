@@ -11,7 +11,7 @@ from lakebed.api.parts import Parts
 from lakebed.api.table import Table
 from lakebed.core.ledger import Ledger
 from lakebed.model.errors import SqlUnsupported
-from lakebed.sql.query import Reference
+from lakebed.sql.query import MetadataTable
 
 _TIME = pa.timestamp("ms", "UTC")
 _TEXTS = pa.map_(pa.string(), pa.string())
@@ -25,16 +25,13 @@ class _Shown:
 
 
 def metadata_rows(
-    parts: Parts, table: Table, reference: Reference, arguments: Sequence[object]
+    parts: Parts, table: Table, kind: MetadataTable, arguments: Sequence[object]
 ) -> pa.Table:
-    assert reference.metadata is not None
-    if reference.metadata == "changes":
+    if kind == "changes":
         return _changes(table, arguments)
     if arguments:
-        raise SqlUnsupported(
-            f"{reference.name}${reference.metadata} takes no arguments", hint="leave them out"
-        )
-    shown = _TABLES[reference.metadata]
+        raise SqlUnsupported(f"{table.name}${kind} takes no arguments", hint="leave them out")
+    shown = _TABLES[kind]
     ledger = parts.outbox.ledger(table.id)
     return pa.Table.from_pylist(shown.rows(table, ledger), schema=shown.schema)
 

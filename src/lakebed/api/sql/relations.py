@@ -141,7 +141,8 @@ class Relations:
         if reference.metadata is not None:
             self._refuse_version(reference)
             table = self._context.lake.table(name)
-            rows = metadata_rows(self._context.parts, table, reference, self._arguments(reference))
+            kind, arguments = reference.metadata, self._arguments(reference)
+            rows = metadata_rows(self._context.parts, table, kind, arguments)
             return Bound(reference, rows)
         if head is None:
             staged = self._staged(reference.name)

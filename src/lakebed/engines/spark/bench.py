@@ -53,6 +53,9 @@ class Bench:
     def read(self, plan: Plan, metadata: tuple[str, ...] = ()) -> DataFrame:
         return read(self.session, plan, self.storage, metadata=metadata)
 
+    def frame_of(self, rows: pa.Table) -> DataFrame:
+        return self.session.createDataFrame(rows)
+
     def query(self, pieces: Sequence[tuple[str, str]], frames: Sequence[DataFrame]) -> DataFrame:
         """A query in pieces; behind each one stands the name `t0`, `t1`, … of a frame, or none."""
         if not frames:
