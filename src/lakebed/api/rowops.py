@@ -26,6 +26,7 @@ from lakebed.rowops.target import Target
 from lakebed.rowops.update import update
 from lakebed.rowops.workbench import Prepare, Workbench
 from lakebed.sql.predicate import parse_known_part, parse_predicate
+from lakebed.sql.sieve import parse_sieve, plain_sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,14 @@ def to_condition(where: object) -> Condition:
         raise InvalidExpression(
             f"the condition is no SQL text: {where!r}", hint="write it as in WHERE: 'id = 5'"
         )
+    plain = plain_sieve(where)
+    if plain is not None:
+        return Condition(where, None, is_exact=False, sieve=plain)
     try:
         return Condition(where, parse_predicate(where), is_exact=True)
     except InvalidExpression:
-        return Condition(where, parse_known_part(where), is_exact=False)
+        known, sieve = parse_known_part(where), parse_sieve(where)
+        return Condition(where, known, is_exact=False, sieve=sieve)
 
 
 def to_values(given: object) -> dict[str, str]:

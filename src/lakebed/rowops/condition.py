@@ -6,6 +6,7 @@ from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidExpression
 from lakebed.model.expressions import And, Predicate
 from lakebed.model.schema import Schema
+from lakebed.model.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Condition:
     predicate: Predicate | None
     is_exact: bool
     is_bound: bool = False  # to the schema that it will be used with
+    sieve: Sieve | None = None  # says all of it where the schema allows, if no predicate does
 
     def bound(self, schema: Schema) -> Predicate | None:
         """What leaves files out. Of a text for the engine, as much as the schema can answer."""

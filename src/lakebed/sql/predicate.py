@@ -39,7 +39,7 @@ _SUPPORTED = (
     "compare a column with a literal by =, <>, <, <=, >, >=, IN, BETWEEN, LIKE or IS NULL, "
     "joined by AND, OR and NOT"
 )
-_OPERATORS: dict[type, Operator] = {
+OPERATORS: dict[type, Operator] = {
     exp.EQ: "=",
     exp.NEQ: "!=",
     exp.LT: "<",
@@ -64,7 +64,7 @@ _STUMBLES = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 # `id < 10`: most conditions of small changes are such, and to parse one takes longer than the rest.
 _PLAIN = re.compile(r" *([A-Za-z_]\w*) *(=|<>|!=|<=|>=|<|>) *(\d{1,18}) *", re.ASCII)
-_SIGNS: dict[str, Operator] = {**{sign: sign for sign in _COMPARE}, "<>": "!="}
+SIGNS: dict[str, Operator] = {**{sign: sign for sign in _COMPARE}, "<>": "!="}
 
 
 class _Where(Dialect):
@@ -76,7 +76,7 @@ class _Where(Dialect):
 
 
 # A word of the language may mean something else than a column of that name.
-_WORDS = frozenset({*_Where.Tokenizer.KEYWORDS, *Parser.NO_PAREN_FUNCTION_PARSERS})
+WORDS = frozenset({*_Where.Tokenizer.KEYWORDS, *Parser.NO_PAREN_FUNCTION_PARSERS})
 
 
 def parse_predicate(text: str) -> Predicate:
@@ -99,27 +99,32 @@ def parse_predicate(text: str) -> Predicate:
 def _plain(text: object) -> Predicate | None:
     """A column compared with a whole number, without the parser; None for all else."""
     found = _PLAIN.fullmatch(text) if isinstance(text, str) else None
-    if found is None or found[1].upper() in _WORDS:
+    if found is None or found[1].upper() in WORDS:
         return None
-    return Compare(Column((found[1],)), _SIGNS[found[2]], int(found[3]))
+    return Compare(Column((found[1],)), SIGNS[found[2]], int(found[3]))
 
 
 def parse_known_part(text: str) -> Predicate | None:
     """What a predicate can say of a condition in any SQL: it holds wherever the condition does."""
     try:
-        node = _parse(text)
+        parts = conjuncts(text)
     except InvalidExpression:
         return None
-    known = tuple(_known_parts(node))
+    known = tuple(found for part in parts if (found := _known(part)) is not None)
     return And(known) if known else None
 
 
-def _known_parts(node: exp.Expr) -> Iterator[Predicate]:
+def conjuncts(text: str) -> list[exp.Expr]:
+    """The trees that AND joins; an InvalidExpression if the text cannot be read."""
+    return list(_conjuncts(_parse(text)))
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     for part in _operands(_bare(node), exp.And):
         if isinstance(_bare(part), exp.And):
-            yield from _known_parts(part)
-        elif (found := _known(part)) is not None:
-            yield found
+            yield from _conjuncts(part)
+        else:
+            yield part
 
 
 def _known(node: exp.Expr) -> Predicate | None:
@@ -211,7 +216,7 @@ def _operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 def _test(node: exp.Expr) -> Predicate:
     match node:
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-            return _compare(node, _OPERATORS[type(node)])
+            return _compare(node, OPERATORS[type(node)])
         case exp.NullSafeEQ():
             return _null_safe(node)
         case exp.NullSafeNEQ():

@@ -1,5 +1,7 @@
 """DELETE: three-valued logic, vectors or rewritten files, one commit or none."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -287,6 +289,42 @@ def test_an_overwrite_takes_any_condition_and_checks_its_rows(table: lakebed.Tab
 
     assert ids(table) == [5, *range(10, 100)]
     assert data_files(table) == before
+
+
+@pytest.mark.parametrize("condition", ["id % 10 = 3", "n - 3 = 0 AND id >= 0", "n + id % 10 = 6"])
+def test_arithmetic_over_whole_numbers_finds_its_rows(table: lakebed.Table, condition: str) -> None:
+    table.append([{"id": -7, "word": None, "n": None}])
+    table.delete("id = 13")
+
+    commit = table.delete(condition)
+
+    assert commit.summary["deleted_rows"] == 9
+    assert ids(table) == [-7, *(i for i in range(100) if i % 10 != 3)]
+
+
+def test_arithmetic_starts_no_engine(tmp_path: Path) -> None:
+    script = """
+import sys, lakebed
+with lakebed.open(sys.argv[1], create=True) as lake:
+    table = lake.create_table("a.t", "id long")
+    table.append([{"id": i} for i in range(100)])
+    table.delete("id % 10 = 0")
+    lake.sql("DELETE FROM a.t WHERE id + 1 < 5 AND id > 1")
+    assert table.row_count == 88, table.row_count
+assert "duckdb" not in sys.modules
+"""
+
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "lake")], check=True)
+
+
+def test_a_sum_that_does_not_fit_is_refused_as_ever(table: lakebed.Table) -> None:
+    table.append([{"id": 2**63 - 1, "word": None, "n": 2**31 - 1}])
+
+    for condition in ("n + n > 5", "id * id > 5"):
+        with pytest.raises(lakebed.LakebedError, match=r"(?i)overflow"):
+            table.delete(condition)
+
+    assert table.row_count == 101
 
 
 def test_the_check_is_clean_after_deletes(disk: lakebed.Lake, table: lakebed.Table) -> None:

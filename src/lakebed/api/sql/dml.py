@@ -29,6 +29,7 @@ from lakebed.sql.defaults import with_defaults
 from lakebed.sql.inline import inlined
 from lakebed.sql.predicate import parse_predicate
 from lakebed.sql.query import Expression, Reference, Select
+from lakebed.sql.sieve import parse_sieve
 from lakebed.sql.statements import (
     Assignment,
     Delete,
@@ -259,7 +260,8 @@ def _condition(text: str, target: Target, schema: Schema, values: Values) -> Con
             return Condition(text, predicate, is_exact=True)
     except InvalidExpression:
         pass
-    return Condition(text, where_of(target.where, schema, values), is_exact=False, is_bound=True)
+    known = where_of(target.where, schema, values)
+    return Condition(text, known, is_exact=False, is_bound=True, sieve=parse_sieve(text))
 
 
 def _expressions(clauses: Sequence[MergeClause]) -> list[Expression | None]:

@@ -24,7 +24,7 @@ from lakebed.model.expressions import (
 from lakebed.model.types import FixedType, Primitive, Scalar, Stored
 
 _NULL = pa.scalar(None, pa.bool_())
-_KERNELS = {
+KERNELS = {
     "=": pc.equal,
     "!=": pc.not_equal,
     "<": pc.less,
@@ -69,14 +69,14 @@ def _compare_leaf(leaf: Always | Compare | In | Like, values: pa.Array) -> pa.Bo
 
 def _compare(values: pa.Array, operator: Operator, value: Stored) -> pa.BooleanArray:
     if not pa.types.is_floating(values.type):
-        return _KERNELS[operator](values, pa.scalar(value, values.type))
+        return KERNELS[operator](values, pa.scalar(value, values.type))
     if isinstance(value, float) and math.isnan(value):
         return _compare_nan(values, operator)
     # Arrow answers FALSE for NaN, which is right for all but the two that ask for greater values.
     if operator in (">", ">="):
-        opposite = _KERNELS["<=" if operator == ">" else "<"]
+        opposite = KERNELS["<=" if operator == ">" else "<"]
         return pc.invert(opposite(values, pa.scalar(value, values.type)))
-    return _KERNELS[operator](values, pa.scalar(value, values.type))
+    return KERNELS[operator](values, pa.scalar(value, values.type))
 
 
 def _compare_nan(values: pa.Array, operator: Operator) -> pa.BooleanArray:
