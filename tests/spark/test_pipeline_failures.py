@@ -15,7 +15,7 @@ from lakebed.model.errors import (
     SchemaMismatch,
     StepFailed,
 )
-from lakebed.pipelines import Pipeline, changes, current, expect
+from lakebed.pipelines import Pipeline, changes, current, expect, source
 from tests.spark.shop import add, rows, shop
 
 
@@ -114,9 +114,13 @@ def test_wrong_columns_are_found_before_anything_runs(orders: Lake, spark: Spark
         return orders.drop("op")
 
     with pytest.raises(StepFailed, match=r"step gold\.broken .*amuont"):
-        p.run(orders, session=spark, check=True)
+        p.run(orders, session=spark)
     (steps,) = {run.report.steps for run in orders.runs.list(limit=1)}
     assert steps == (), "no step was begun"
+    with pytest.raises(StepFailed, match=r"step gold\.broken .*amuont"):
+        p.run(orders, session=spark, check=False)
+    (steps,) = {run.report.steps for run in orders.runs.list(limit=1)}
+    assert [step.table for step in steps if step.status == "done"] != [], "they were begun"
     q = Pipeline("shop")
 
     @q.step("silver.orders", key="id")
@@ -124,7 +128,40 @@ def test_wrong_columns_are_found_before_anything_runs(orders: Lake, spark: Spark
         return raw.selectExpr("id", "array(day) as day", "amount")
 
     with pytest.raises(SchemaMismatch, match=r"step silver\.orders .*'day'"):
-        q.run(orders, session=spark, check=True)
+        q.run(orders, session=spark)
+    assert orders.runs.list(limit=1)[0].report.steps == ()
+
+
+def test_a_function_with_effects_is_called_once_unless_all_are_to_be_checked(
+    orders: Lake, spark: SparkSession
+) -> None:
+    called: list[str] = []
+    p = Pipeline("p")
+
+    def numbers(session: SparkSession) -> DataFrame:
+        called.append("source")
+        return session.range(3)
+
+    @p.step("a.plain", key="id")
+    def plain(n: DataFrame = source(numbers)) -> DataFrame:
+        return n
+
+    @p.step("a.counted", mode="replace")
+    def counted(n: DataFrame = current("a.plain")) -> DataFrame:
+        called.append(f"step on {n.count()} rows")
+        return n
+
+    @p.step("a.wrong", mode="replace")
+    def wrong(n: DataFrame = current("a.counted")) -> DataFrame:
+        return n.select("missing")
+
+    with pytest.raises(StepFailed, match=r"step a\.wrong .*missing"):
+        p.run(orders, session=spark)
+    assert called == ["source", "step on 3 rows"]
+    with pytest.raises(StepFailed, match=r"step a\.wrong .*missing"):
+        p.run(orders, session=spark, check=True)
+    assert called[2:] == ["source", "step on 0 rows"]
+    assert orders.runs.list(limit=1)[0].report.steps == (), "found before anything ran"
 
 
 def test_rows_that_are_not_as_expected_go_to_quarantine(orders: Lake, spark: SparkSession) -> None:

@@ -1,6 +1,5 @@
 """Runs of pipelines on Spark: everything of a run is committed together, and nothing twice."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from pyspark.sql import functions as F
 
 from lakebed.api.lake import Lake
 from lakebed.model.errors import (
-    CommitConflict,
     LakebedError,
     PipelineBusy,
     PipelineInvalid,
@@ -132,59 +130,6 @@ def test_an_input_that_moves_meanwhile_is_read_as_it_was(orders: Lake, spark: Sp
 
     assert len(rows(orders, "silver.one")) == 3
     assert len(rows(orders, "silver.two")) == 6
-
-
-def test_an_older_row_never_replaces_a_newer_one(orders: Lake, spark: SparkSession) -> None:
-    p = Pipeline("p")
-
-    @p.step("silver.latest", key="day", sequence_by="id")
-    def latest(raw: DataFrame = changes("bronze.orders")) -> DataFrame:
-        return raw.select("day", "id", "amount")
-
-    p.run(orders, session=spark)
-    assert rows(orders, "silver.latest") == [("mon", 2, 20.0), ("tue", 3, 5.0)]
-    add(orders, (-1, "mon", 99.0), (7, "tue", 70.0))
-
-    p.run(orders, session=spark)
-
-    assert rows(orders, "silver.latest") == [("mon", 2, 20.0), ("tue", 7, 70.0)]
-
-
-def test_history_by_key_takes_rows_that_come_late_and_out_of_order(
-    lake: Lake, spark: SparkSession
-) -> None:
-    lake.create_table("a.people", "id long, city string, since timestamp, op string")
-
-    def word(day: int, city: str | None, op: str = "insert") -> dict[str, object]:
-        since = datetime(2026, 1, day, tzinfo=UTC)
-        return {"id": 1, "city": city, "since": since, "op": op}
-
-    p = Pipeline("p")
-
-    @p.step("b.history", key="id", mode="scd2", sequence_by="since", op="op")
-    def history(new: DataFrame = changes("a.people", op="what")) -> DataFrame:
-        return new.drop("what")
-
-    told = [
-        word(5, "Rome"),
-        word(1, "Paris"),
-        word(9, None, "delete"),
-        word(3, "Paris"),
-        word(12, "Oslo"),
-    ]
-    for each in told:
-        lake.table("a.people").append([each])
-        p.run(lake, session=spark)
-
-    found = [
-        (city, start.day, end and end.day, current)
-        for _, city, _, start, end, current in sorted(rows(lake, "b.history"), key=lambda r: r[3])
-    ]
-    assert found == [
-        ("Paris", 1, 5, False),
-        ("Rome", 5, 9, False),
-        ("Oslo", 12, None, True),
-    ]
 
 
 def test_partitions_are_replaced_whole(orders: Lake, spark: SparkSession) -> None:
@@ -358,27 +303,6 @@ def test_steps_that_do_not_wait_for_one_another_run_side_by_side(
         return raw
 
     assert p.run(orders, session=spark, parallel=2).report.written == {"a.one": 0, "a.two": 0}
-
-
-def test_an_output_that_somebody_else_changed_meanwhile_is_a_conflict(
-    orders: Lake, spark: SparkSession
-) -> None:
-    shop().run(orders, session=spark)
-    add(orders, (4, "wed", 1.0))
-    p = shop()
-
-    @p.step("a.late", mode="replace")
-    def late(daily: DataFrame = current("gold.daily")) -> DataFrame:
-        orders.table("gold.daily").overwrite([{"day": "never", "total": 0.0}])
-        return daily
-
-    with pytest.raises(CommitConflict, match=r"gold\.daily"):
-        p.run(orders, session=spark)
-
-    assert rows(orders, "gold.daily") == [("never", 0.0)]
-    assert not orders.has_table("a.late")
-    assert orders.runs.list()[0].status == "failed"
-    assert shop().run(orders, session=spark).status == "succeeded"
 
 
 def test_a_second_run_at_the_same_time_is_refused(orders: Lake, spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -58,6 +58,7 @@ class ActiveRun:
 
     def __init__(self, parts: Parts, run: Run, options: Options, lost: Run | None = None) -> None:
         self._parts = parts
+        self._options = options
         self.run = run
         self.transaction = Transaction(parts, options)
         self._heads: dict[str, TableHead] = {}
@@ -160,14 +161,26 @@ class ActiveRun:
         deleted = {i: gone for i, gone in plan.deleted.items() if i in kept}
         return self._frame(session, replace(plan, files=own, deleted=deleted))
 
-    def finish(self, attachment: RunAttachment, *, changed: bool) -> dict[str, Commit]:
-        """Commit everything; without a change of a table, only where the inputs stand."""
+    def begin_again(self) -> None:
+        """Forget what is staged and what was seen: the tables are looked at anew."""
+        self.transaction.discard()
+        self.transaction = Transaction(self._parts, self._options)
+        self._heads.clear()
+        self._clear(self.id)
+
+    def finish(
+        self, attachment: RunAttachment, *, changed: bool, unmoved: Iterable[str] = ()
+    ) -> dict[str, Commit]:
+        """Commit everything; without a change of a table, only where the inputs stand.
+
+        When somebody else has changed one of the tables `unmoved`, nothing is committed.
+        """
         crash_point("run_before_commit")
         if not changed:
             self.transaction.discard()
             self._parts.runs.finish_unchanged(attachment)
             return {}
-        self.transaction.end_run(attachment)
+        self.transaction.end_run(attachment, unmoved)
         try:
             return self.transaction.commit()
         except CommitUnknown:

@@ -54,6 +54,7 @@ class Transaction:
         self._staged: dict[str, Staged] = {}
         self._open = True
         self._run: RunAttachment | None = None
+        self._unmoved: frozenset[str] = frozenset()
         self.commits: dict[str, Commit] = {}
 
     def table(self, name: str) -> TransactionTable:
@@ -103,9 +104,10 @@ class Transaction:
         self._staged[name] = staged
         return TransactionTable(self._parts, name, staged, self._check_open)
 
-    def end_run(self, attachment: RunAttachment) -> None:
-        """The commit also ends the run of a pipeline."""
+    def end_run(self, attachment: RunAttachment, unmoved: Iterable[str]) -> None:
+        """The commit also ends the run of a pipeline; nobody may have changed these tables."""
         self._run = attachment
+        self._unmoved = frozenset(unmoved)
 
     def commit(self) -> dict[str, Commit]:
         """Commit what was staged: {table: commit}."""
@@ -198,9 +200,13 @@ class Transaction:
                 "the transaction changes nothing", hint="append to a table before committing"
             )
         serializable = self._isolation(changed) == "serializable"
-        read = [s for s in self._staged.values() if s.scanned and s.create is None]
+        read = [
+            s
+            for key, s in self._staged.items()
+            if s.create is None and (key in self._unmoved or (serializable and s.scanned))
+        ]
         needs = [UnchangedSince(s.head.id, s.head.version, s.head.line) for s in read]
-        return self._propose(changed, needs if serializable else ())
+        return self._propose(changed, needs)
 
     def _propose(self, changed: Iterable[Staged], needs: Iterable[UnchangedSince]) -> Proposal:
         listed = list(changed)

@@ -41,13 +41,17 @@ if TYPE_CHECKING:
 )
 @click.option("--where", metavar="SQL", help="Which rows to backfill: a condition in Spark's SQL.")
 @click.option(
-    "--check",
-    is_flag=True,
-    help="Call every step on empty frames first: wrong columns and types are found then.",
+    "--check/--no-check",
+    default=None,
+    help="Call every step, or none, on empty frames first, to find wrong columns and types."
+    " Default: those that only build a query.",
 )
 @click.option("--param", "params", type=Pair(), multiple=True, help="A parameter of the steps.")
 @click.option("--master", metavar="URL", help="Where Spark runs. Default: local[*].")
 @click.option("--memory", metavar="SIZE", help="Of Spark's driver, such as 4g.")
+@click.option(
+    "--conf", type=Pair(), multiple=True, help="A setting of Spark; it goes before all others."
+)
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
@@ -79,6 +83,7 @@ def run(call: Call, /, file: Path, **given: Any) -> None:
         _show_plan(call, pipeline, wanted)
         return
     options = {n: given[n] for n in ("master", "memory") if given[n] is not None}
+    options |= {"config": dict(given["conf"])} if given["conf"] else {}
     with call.open() as lake, listener_for(as_json=call.json) as listen:
         pipeline.run(
             lake,

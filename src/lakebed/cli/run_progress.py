@@ -27,11 +27,20 @@ def listener_for(*, as_json: bool) -> Iterator["Listener"]:
 
 
 def _to_json(event: "Event") -> None:
-    from lakebed.pipelines.progress import Progressed, RunBegan, RunEnded, StepBegan, StepEnded
+    from lakebed.pipelines.progress import (
+        Progressed,
+        RunBegan,
+        RunBeganAgain,
+        RunEnded,
+        StepBegan,
+        StepEnded,
+    )
 
     match event:
         case RunBegan(run, steps):
             plain = {"event": "run_began", "run": run.id, "pipeline": run.pipeline, "steps": steps}
+        case RunBeganAgain(reason):
+            plain = {"event": "run_began_again", "reason": reason}
         case StepBegan(table, how):
             plain = {"event": "step_began", "table": table, "how": how}
         case Progressed():
@@ -52,12 +61,22 @@ class _Live:
         self._tasks = ""
 
     def listen(self, event: "Event") -> None:
-        from lakebed.pipelines.progress import Progressed, RunBegan, RunEnded, StepBegan, StepEnded
+        from lakebed.pipelines.progress import (
+            Progressed,
+            RunBegan,
+            RunBeganAgain,
+            RunEnded,
+            StepBegan,
+            StepEnded,
+        )
 
         self.clear()
         match event:
             case RunBegan(run, steps):
                 say(f"run {run.id} of {run.pipeline}: {count_of(len(steps), 'step')}")
+            case RunBeganAgain(reason):
+                self._under_way.clear()
+                say(f"beginning again: {reason}")
             case StepBegan(table, how):
                 self._under_way.append(table)
                 if not self._terminal:

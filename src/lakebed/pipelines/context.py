@@ -25,6 +25,7 @@ class Context:
     # Several steps may reject rows to one table: one after the other.
     rejecting: threading.Lock = field(default_factory=threading.Lock)
     stopped: threading.Event = field(default_factory=threading.Event)
+    frames: dict[tuple[str, int], DataFrame] = field(default_factory=dict)  # by step and input
     _spark: Spark | None = None
     _numbers: int = 0
 

@@ -1,13 +1,15 @@
 """Where in the user's own file something went wrong, and what it was, in one message."""
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, QueryContext
 
-from lakebed.model.errors import LakebedError, StepFailed
+from lakebed.engines.spark.losses import loss_in
+from lakebed.model.errors import CommitConflict, LakebedError, StepFailed
+from lakebed.pipelines.plan import Planned
 from lakebed.pipelines.step import Step
 
 
@@ -42,6 +44,20 @@ def step_failed(step: Step, error: Exception) -> Exception:
     what, hint = _spoken(error)
     return StepFailed(
         f"step {step.table} ({place}): {what}", hint=hint, step=step.table, place=place
+    )
+
+
+def output_moved(steps: Sequence[Planned], error: LakebedError, attempts: int) -> CommitConflict:
+    """Somebody else changed an output while the run went on, every time."""
+    table = str(error.context.get("table", "one of its tables"))
+    step = next((p.step for p in steps if table in p.step.made), None)
+    named = {} if step is None else {"step": step.table, "place": step.place}
+    where = "" if step is None else f"step {step.table} ({step.place}): "
+    return CommitConflict(
+        f"{where}somebody else changed {table} while the run went on, {attempts} times:"
+        f" {error.message}",
+        hint="run it again when others do not write to its tables; no table was changed",
+        **{**error.context, **named},
     )
 
 
@@ -84,8 +100,9 @@ def _spoken(error: BaseException) -> tuple[str, str]:
         # An exception inside a Python function that Spark called: its own last line says it.
         last = next((line for line in reversed(lines) if _is_exception(line)), first)
         return f"a function that Spark called raised {last}", "correct the function or its input"
-    if _out_of_memory(str(error)):
-        return f"Spark ran out of memory: {first}", "give more: --memory 8g, or more partitions"
+    loss = loss_in(str(error))
+    if loss is not None:
+        return loss
     if "No space left on device" in str(error):
         return "no space is left on a disk that Spark writes to", "make room, then run again"
     return f"{type(error).__name__}: {first}", "correct the step, then run again"
@@ -97,10 +114,4 @@ def _is_exception(line: str) -> bool:
         bool(colon)
         and name.replace(".", "").isidentifier()
         and name.endswith(("Error", "Exception"))
-    )
-
-
-def _out_of_memory(text: str) -> bool:
-    return any(
-        said in text for said in ("OutOfMemoryError", "Java heap space", "ExecutorLostFailure")
     )

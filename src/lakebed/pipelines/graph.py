@@ -25,7 +25,7 @@ class Graph:
         return tuple({s.table: s for s in found if s is not step}.values())
 
     def after(self, step: Step) -> tuple[Step, ...]:
-        made = {step.table, *step.quarantines}
+        made = set(step.made)
         return tuple(s for s in self.steps if s is not step and made & set(s.tables_read))
 
     def outside(self) -> tuple[str, ...]:
@@ -74,9 +74,10 @@ def make_graph(steps: Sequence[Step]) -> Graph:
     """Refuses two makers of one table and circles."""
     makers: dict[str, Step] = {}
     for step in steps:
-        for table in (step.table, *step.quarantines):
+        for table in step.made:
             other = makers.get(table)
-            if other is not None and other is not step and table in (step.table, other.table):
+            shared = other is not None and table in step.quarantines and table in other.quarantines
+            if other is not None and other is not step and not shared:
                 raise PipelineInvalid(
                     f"two steps make {table}: {other.name} ({other.place}) and {step.name}"
                     f" ({step.place})",
@@ -90,7 +91,7 @@ def make_graph(steps: Sequence[Step]) -> Graph:
 
 def makers_of(steps: Iterable[Step]) -> dict[str, Step]:
     """Every table that is made, with the step that makes it."""
-    return {table: step for step in steps for table in (*step.quarantines, step.table)}
+    return {table: step for step in steps for table in reversed(step.made)}
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:

@@ -4,6 +4,8 @@ import runpy
 import sys
 from pathlib import Path
 
+from pyspark import cloudpickle
+
 from lakebed.model.errors import LakebedError, MissingExtra, PipelineInvalid
 from lakebed.pipelines.failures import user_line
 from lakebed.pipelines.pipeline import Pipeline
@@ -37,7 +39,9 @@ def _run_file(path: Path) -> dict[str, object]:
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        return runpy.run_path(str(path), run_name=f"lakebed_pipeline_{path.stem}")
+        made = runpy.run_path(str(path), run_name=f"lakebed_pipeline_{path.stem}")
+        _take_along(Path(folder))
+        return made
     except LakebedError as error:
         place = user_line(error, str(path))
         raise type(error)(f"{place}: {error.message}", hint=error.hint, **error.context) from error
@@ -52,6 +56,15 @@ def _run_file(path: Path) -> dict[str, object]:
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
+
+
+def _take_along(folder: Path) -> None:
+    """Functions of modules beside the file travel to Spark's workers, which do not have them."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        own = (folder / f"{name}.py", folder / name / "__init__.py")
+        if file is not None and Path(file).resolve() in own:
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def _broken(path: Path, error: BaseException) -> PipelineInvalid:

@@ -53,13 +53,15 @@ class Pipeline:
         schema: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
+        vanished: str = "keep",
         name: str | None = None,
     ) -> Callable[[F], F]:
         """Make a table from what a function returns.
 
         With a `key` rows are merged, without one appended; `mode` says otherwise: replace,
         replace_partitions, scd2. `op` names the column whose `delete` takes a row away,
-        `sequence_by` the column by which an older row never replaces a newer one.
+        `sequence_by` the column by which an older row never replaces a newer one. `vanished` says
+        what scd2 does with a key that the result has no more: "keep" it, or "close" its row.
         """
         output = make_output(
             table,
@@ -72,6 +74,7 @@ class Pipeline:
             schema=schema,
             properties=properties,
             comment=comment,
+            vanished=vanished,
         )
 
         def add(function: F) -> F:
@@ -110,15 +113,16 @@ class Pipeline:
         wait_s: float = 0.0,
         parallel: int | None = None,
         author: str | None = None,
-        check: bool = False,
+        check: bool | None = None,
         listen: Listener | None = None,
         **spark: Unpack[SparkOptions],
     ) -> Run:
         """Run the steps on Spark and commit all their tables together, or none.
 
-        `wait_s`: how long to wait for another run of this pipeline. `check` calls every step on
-        empty frames first, so that wrong columns and types are found before anything runs. Other
-        options are those of `lake.spark()`. Returns the record of the run; a failure is raised.
+        `wait_s`: how long to wait for another run of this pipeline. Steps that only build a query
+        are called on empty frames first, so that wrong columns and types are found before anything
+        runs; `check=True` does so with every step, False with none. Other options are those of
+        `lake.spark()`. Returns the record of the run; a failure is raised.
         """
         graph = self.graph()
         request = make_request(select, full_refresh, backfill, where, params)

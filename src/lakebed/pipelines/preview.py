@@ -7,10 +7,9 @@ from lakebed.api.lake import Lake
 from lakebed.api.spark import Spark
 from lakebed.model.errors import PipelineInvalid
 from lakebed.pipelines.context import Context
+from lakebed.pipelines.deciding import Prospect, refuse_unknown_tables, survey, tables_of
 from lakebed.pipelines.pipeline import Pipeline
-from lakebed.pipelines.plan import Planned
-from lakebed.pipelines.reading import Reading, look_at
-from lakebed.pipelines.runner import marks_of, must_run, refuse_unknown_tables, tables_of
+from lakebed.pipelines.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +41,18 @@ def preview(
         refuse_unknown_tables(planned, pinned)
         graph = pipeline.graph()
         context = Context(looking, graph, pipeline.folder, pinned, _no_spark)
-        found: dict[str, Previewed] = {}
-        running: set[str] = set()
-        for each in planned:
-            behind = [s.table for s in graph.before(each.step) if s.table in running]
-            found[each.step.table] = _previewed(context, each, behind)
-            if found[each.step.table].what != "nothing new":
-                running.add(each.step.table)
-    return list(found.values())
+        return [_previewed(context, each) for each in survey(context, planned).values()]
 
 
-def _previewed(context: Context, planned: Planned, behind: Sequence[str]) -> Previewed:
-    step = planned.step
-    readings = {n: look_at(context, planned, i) for n, i in step.inputs.items()}
-    runs = bool(behind) or must_run(context, planned, readings, marks_of(planned))
-    reasons = [_told(r) for r in readings.values()]
-    reasons += [f"after {table}" for table in behind]
+def _previewed(context: Context, prospect: Prospect) -> Previewed:
+    planned, step = prospect.planned, prospect.planned.step
+    reasons = [_told(r) for r in prospect.readings.values()]
+    reasons += [f"after {table}" for table in prospect.behind]
     if planned.where is not None:
         reasons.append(f"where {planned.where}")
     made = step.output.mode if context.has_table(step.table) else f"{step.output.mode}, creates it"
     return Previewed(
-        step.table, f"{planned.how} ({made})" if runs else "nothing new", tuple(reasons)
+        step.table, f"{planned.how} ({made})" if prospect.runs else "nothing new", tuple(reasons)
     )
 
 

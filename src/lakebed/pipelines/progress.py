@@ -13,6 +13,13 @@ class RunBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class RunBeganAgain:
+    """Somebody else changed an output meanwhile: everything is read anew."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepBegan:
     table: str
     how: str
@@ -38,7 +45,7 @@ class RunEnded:
     failure: Failure | None = None
 
 
-Event = RunBegan | StepBegan | Progressed | StepEnded | RunEnded
+Event = RunBegan | RunBeganAgain | StepBegan | Progressed | StepEnded | RunEnded
 Listener = Callable[[Event], None]
 
 

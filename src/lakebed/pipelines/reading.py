@@ -55,6 +55,16 @@ def look_at(context: Context, planned: Planned, given: Input) -> Reading:
 
 
 def frame_of(context: Context, planned: Planned, reading: Reading) -> DataFrame:
+    """What is no table is opened once: columns are asked for then, or a function is called."""
+    if isinstance(reading.given, Current | Changes):
+        return _frame(context, planned, reading)
+    key = (planned.step.table, id(reading.given))
+    if key not in context.frames:
+        context.frames[key] = _frame(context, planned, reading)
+    return context.frames[key]
+
+
+def _frame(context: Context, planned: Planned, reading: Reading) -> DataFrame:
     match reading.given:
         case Current(table):
             return context.table(table)

@@ -4,19 +4,18 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.api.active_run import ActiveRun, PinnedTable
+from lakebed.api.active_run import ActiveRun
 from lakebed.api.lake import Lake
 from lakebed.api.spark import Spark, SparkOptions
-from lakebed.model.errors import LakebedError, PipelineInvalid
+from lakebed.model.errors import CommitConflict, LakebedError, TableExists, TableNotFound
 from lakebed.model.runs import (
     FAILED,
     INTERRUPTED,
@@ -31,19 +30,35 @@ from lakebed.model.runs import (
 )
 from lakebed.pipelines.column_lineage import column_lineage
 from lakebed.pipelines.context import Context
-from lakebed.pipelines.failures import step_failed
+from lakebed.pipelines.deciding import (
+    Prospect,
+    marks_of,
+    must_run,
+    refuse_unknown_tables,
+    survey,
+    tables_of,
+    waits,
+)
+from lakebed.pipelines.failures import output_moved, step_failed
 from lakebed.pipelines.graph import Graph
-from lakebed.pipelines.inputs import Files
 from lakebed.pipelines.openlineage import LineageEvents
 from lakebed.pipelines.plan import Planned
-from lakebed.pipelines.progress import Event, Listener, RunBegan, RunEnded, StepBegan, StepEnded
+from lakebed.pipelines.progress import (
+    Event,
+    Listener,
+    RunBegan,
+    RunBeganAgain,
+    RunEnded,
+    StepBegan,
+    StepEnded,
+)
 from lakebed.pipelines.reading import Reading, frame_of, look_at
 from lakebed.pipelines.shapes import check_shapes
 from lakebed.pipelines.staging import stage
-from lakebed.pipelines.step import SESSION, Step
+from lakebed.pipelines.step import SESSION
 from lakebed.pipelines.watching import Watcher
 
-CODE, PARAMETERS = "@code", "@parameters"
+ATTEMPTS = 3  # when somebody else changes an output meanwhile
 _log = logging.getLogger("lakebed.pipelines")
 
 
@@ -59,7 +74,7 @@ class Job:
     wait_s: float = 0.0
     parallel: int = 4
     author: str | None = None
-    check: bool = False  # try every step on no rows first
+    check: bool | None = None  # try steps on no rows first; None: those without effects
 
 
 @dataclass(slots=True)
@@ -89,12 +104,11 @@ def execute(
         def start_spark() -> Spark:
             return lake.spark(session, **options)
 
-        work = _Work(job, active, start_spark)
+        tries = _Tries(job, active, start_spark)
         try:
-            attachment = work.run()
-            active.finish(attachment, changed=work.has_changes())
+            attachment = tries.run()
         except BaseException as error:
-            run = _failed(lake, active, work, error)
+            run = _failed(lake, active, tries.report(), error)
             job.listen(RunEnded(run, run.report.failure))
             events.failed(run)
             raise
@@ -104,9 +118,38 @@ def execute(
     return run
 
 
-def _failed(lake: Lake, active: ActiveRun, work: "_Work", error: BaseException) -> Run:
+class _Tries:
+    """A run whose outputs somebody else changed meanwhile begins again, on the newest versions."""
+
+    def __init__(self, job: Job, active: ActiveRun, start_spark: Callable[[], Spark]) -> None:
+        self._job = job
+        self._active = active
+        self._start_spark = start_spark
+        self._work: _Work | None = None
+
+    def run(self) -> RunAttachment:
+        for left in reversed(range(ATTEMPTS)):
+            self._work = _Work(self._job, self._active, self._start_spark)
+            attachment = self._work.run()
+            try:
+                self._active.finish(
+                    attachment, changed=self._work.has_changes(), unmoved=self._work.unmoved()
+                )
+                return attachment
+            except (CommitConflict, TableExists, TableNotFound) as error:
+                if not left:
+                    raise output_moved(self._job.planned, error, ATTEMPTS) from error
+                self._active.begin_again()
+                self._job.listen(RunBeganAgain(error.message))
+        raise AssertionError("the last attempt returns or raises")
+
+    def report(self) -> RunReport:
+        return self._active.run.report if self._work is None else self._work.report()
+
+
+def _failed(lake: Lake, active: ActiveRun, known: RunReport, error: BaseException) -> Run:
     interrupted = isinstance(error, KeyboardInterrupt)
-    report = replace(work.report(), failure=_failure(error))
+    report = replace(known, failure=_failure(error))
     active.fail(INTERRUPTED if interrupted else FAILED, report)
     try:
         return lake.runs.get(active.id)
@@ -134,6 +177,7 @@ class _Work:
         self._job = job
         self._active = active
         self._outcomes: dict[str, _Outcome] = {}
+        self._prospects: dict[str, Prospect] = {}
         names = tables_of(job.planned)
         pinned = active.look(names)
         self._context = Context(active, job.graph, job.folder, pinned, start_spark)
@@ -142,8 +186,8 @@ class _Work:
     def run(self) -> RunAttachment:
         refuse_unknown_tables(self._job.planned, self._context.pinned)
         try:
-            if self._job.check:
-                check_shapes(self._context, self._job.planned)
+            self._prospects = survey(self._context, self._job.planned)
+            self._check()
             with Watcher(self._context, self._tell):
                 self._run_steps()
         except BaseException:
@@ -160,13 +204,40 @@ class _Work:
             tuple(d for o in outcomes for d in o.derivations),
         )
 
+    def _check(self) -> None:
+        """What does not go together is told before the first step; a run of nothing asks nobody."""
+        if self._job.check is False:
+            return
+        every = self._job.check is True
+        listed = [p for p in self._prospects.values() if p.runs or every]
+        if listed:
+            check_shapes(self._context, listed, every=every)
+
     def report(self) -> RunReport:
         ordered = [o.report for p in self._job.planned if (o := self._outcomes.get(p.step.table))]
         return replace(self._active.run.report, steps=tuple(ordered))
 
     def has_changes(self) -> bool:
-        made = {t for p in self._job.planned for t in (p.step.table, *p.step.quarantines)}
+        made = {t for p in self._job.planned for t in p.step.made}
         return any(self._active.is_changed(table) for table in made)
+
+    def unmoved(self) -> list[str]:
+        """Outputs that nobody else may have changed since this run looked at them.
+
+        Rows are added whatever others do; but what rests on the rows there were, or was read by
+        other steps, would be wrong of a table that has moved.
+        """
+        read = {t for p in self._job.planned for t in p.step.tables_read}
+        added = {
+            t
+            for p in self._job.planned
+            for t in p.step.made
+            if (p.step.output.mode == "append" and p.how == "incremental")
+            or t in p.step.quarantines
+        }
+        made = {t for p in self._job.planned for t in p.step.made}
+        wanted = made - (added - read)
+        return [t for t in wanted if t in self._context.pinned and self._active.is_changed(t)]
 
     def _run_steps(self) -> None:
         """Steps that do not wait for one another go side by side."""
@@ -220,13 +291,15 @@ class _Work:
 
     def _done(self, planned: Planned, started: float) -> _Outcome:
         step, context = planned.step, self._context
-        readings = {name: look_at(context, planned, i) for name, i in step.inputs.items()}
+        readings = self._prospects[step.table].readings
+        if self._prospects[step.table].behind:  # by now it is known what those steps left
+            readings = {name: look_at(context, planned, i) for name, i in step.inputs.items()}
         inputs = tuple(r.report for r in readings.values())
         marks = marks_of(planned)
         if not must_run(context, planned, readings, marks):
             took = round(1000 * (time.monotonic() - started))
             report = StepReport(step.table, "unchanged", planned.how, took, inputs=inputs)
-            moved = [] if _waits(readings) else _cursors(readings, marks, planned)
+            moved = [] if waits(readings) else _cursors(readings, marks, planned)
             return _Outcome(report, moved)
         self._tell(StepBegan(step.table, planned.how))
         context.session  # noqa: B018 - starts Spark where no step has before
@@ -259,7 +332,7 @@ class _Work:
     ) -> _Outcome:
         step = planned.step
         derived = [r.derivation for r in readings.values() if r.derivation is not None]
-        made = [t for t in (step.table, *step.quarantines) if self._active.is_changed(t)]
+        made = [t for t in step.made if self._active.is_changed(t)]
         derivations = list(
             {(t, d.input): replace(d, output=t) for t in made for d in derived}.values()
         )
@@ -272,30 +345,6 @@ class _Work:
             [(step.table, r.given.key) for r in readings.values() if r.forgets],
             derivations,
         )
-
-
-def must_run(
-    context: Context, planned: Planned, readings: Mapping[str, Reading], marks: list[Cursor]
-) -> bool:
-    """Is there anything new for a step: input, code, parameters, or no table yet?"""
-    step = planned.step
-    if _waits(readings):
-        return False
-    if planned.how != "incremental" or any(r.is_new for r in readings.values()):
-        return True
-    if not readings:  # it makes its rows itself
-        return True
-    if all(_is_nothing(r) for r in readings.values()):
-        return False
-    before = [context.run.cursor(step.table, mark.input) for mark in marks]
-    changed = any(b is None or b.mark != m.mark for b, m in zip(before, marks, strict=True))
-    return changed or not context.has_table(step.table)
-
-
-def _is_nothing(reading: Reading) -> bool:
-    """No file was ever there, and nobody says what its columns would be."""
-    given = reading.given
-    return isinstance(given, Files) and not (reading.files or reading.known or given.schema)
 
 
 def _told(
@@ -311,28 +360,6 @@ def _told(
     }
 
 
-def refuse_unknown_tables(steps: Sequence[Planned], pinned: Mapping[str, PinnedTable]) -> None:
-    """Every table that is read is there, or made by a step of this run."""
-    made = {t for p in steps for t in (p.step.table, *p.step.quarantines)}
-    for planned in steps:
-        step = planned.step
-        for table in step.tables_read:
-            if table in made or table in pinned:
-                continue
-            close = get_close_matches(table, [*pinned, *made], n=1)
-            raise PipelineInvalid(
-                f"step {step.table} ({step.place}) reads {table}, which is not there",
-                hint=f"did you mean {close[0]}?" if close else "create it, or check the name",
-                step=step.table,
-                place=step.place,
-            )
-
-
-def _waits(readings: Mapping[str, Reading]) -> bool:
-    """Is a table that another step makes not there yet, because that step had nothing to do?"""
-    return any(not r.is_there for r in readings.values())
-
-
 def _cursors(
     readings: Mapping[str, Reading], marks: list[Cursor], planned: Planned
 ) -> list[Cursor]:
@@ -340,25 +367,6 @@ def _cursors(
         return []
     moved = {r.cursor.input: r.cursor for r in readings.values() if r.cursor is not None}
     return [*moved.values(), *marks]
-
-
-def marks_of(planned: Planned) -> list[Cursor]:
-    """What a step is, beside its inputs: other code or parameters make other rows."""
-    step = planned.step
-    said = repr(sorted((k, str(v)) for k, v in planned.values.items()))
-    return [
-        Cursor(step.table, CODE, mark=step.digest),
-        Cursor(step.table, PARAMETERS, mark=said),
-    ]
-
-
-def tables_of(steps: Sequence[Planned]) -> list[str]:
-    """Every table that the steps read or write."""
-    names: dict[str, None] = {}
-    for planned in steps:
-        step: Step = planned.step
-        names |= dict.fromkeys((*step.tables_read, step.table, *step.quarantines))
-    return list(names)
 
 
 def default_parallel() -> int:

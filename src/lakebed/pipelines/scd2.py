@@ -1,9 +1,10 @@
 """History by key: each row says from when until when it was true.
 
 New rows join what is known of their keys, in whatever order they come, and the chain of each key is
-made again. A row that says what the one before it says is no change, and is not kept.
+made again. A row that says what the one before it says is no change, and is not shown.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
@@ -16,12 +17,13 @@ from lakebed.pipelines.net import DELETE
 from lakebed.pipelines.step import IS_CURRENT, VALID_FROM, VALID_TO
 
 ADDED = (VALID_FROM, VALID_TO, IS_CURRENT)
+IS_END = "_is_end"
 OPERATION = "__lakebed_op"
-_GONE, _NEW, _PREVIOUS, _CONTENT = (
-    "__lakebed_gone",
+_NEW, _RANK, _CONTENT, _SHOWN = (
     "__lakebed_new",
-    "__lakebed_previous",
+    "__lakebed_rank",
     "__lakebed_content",
+    "__lakebed_shown",
 )
 
 
@@ -35,6 +37,16 @@ class History:
     op: str | None = None
     order: str | None = None  # the column that `moment` comes from: it alone makes no change
 
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """Those of the table."""
+        return (*self.columns, *ADDED)
+
+    @property
+    def hidden_columns(self) -> tuple[str, ...]:
+        """Those of the table of events that do not show."""
+        return (*self.columns, VALID_FROM, IS_END)
+
     def events(self, rows: DataFrame) -> DataFrame:
         """The result as events: what is true from when on, or that nothing is."""
         gone = F.lit(False) if self.op is None else col(self.op) == DELETE
@@ -42,50 +54,76 @@ class History:
         return rows.select(
             *listed,
             self.moment.cast(st.TimestampType()).alias(VALID_FROM),
-            F.coalesce(gone, F.lit(False)).alias(_GONE),
+            F.coalesce(gone, F.lit(False)).alias(IS_END),
             F.lit(True).alias(_NEW),
         ).distinct()
 
-    def chains(self, events: DataFrame, known: DataFrame | None) -> DataFrame:
-        """The history of every key that has an event, whole; columns of the table."""
+    def vanished(self, known: DataFrame, present: DataFrame, now: Column) -> DataFrame:
+        """Keys that are current and that a result of all rows does not have: they end now."""
+        keys = present.select(*map(col, self.key))
+        missing = known.where(col(IS_CURRENT)).join(keys, list(self.key), "left_anti")
+        ends = F.greatest(now, col(VALID_FROM)).alias(VALID_FROM)
+        listed = [col(name) for name in self.columns]
+        return missing.select(*listed, ends, F.lit(True).alias(IS_END), F.lit(True).alias(_NEW))
+
+    def chains(
+        self, events: DataFrame, known: DataFrame | None, hidden: DataFrame | None
+    ) -> DataFrame:
+        """Every event of every key that has a new one; each says whether it shows."""
         every = events
+        keys = events.select(*map(col, self.key)).distinct()
         if known is not None:
-            keys = events.select(*map(col, self.key)).distinct()
             theirs = known.join(keys, list(self.key), "left_semi")
-            every = self._as_events(theirs).unionByName(events)
+            every = every.unionByName(self._as_events(theirs))
+        if hidden is not None:
+            theirs = hidden.join(keys, list(self.key), "left_semi")
+            old = theirs.select(*map(col, self.hidden_columns)).withColumn(_NEW, F.lit(False))
+            every = every.unionByName(old)
         return self._chained(every)
 
-    def changes(self, chains: DataFrame, known: DataFrame | None) -> DataFrame:
-        """Rows to write, with `update` or `delete` in OPERATION; those that stay are left out."""
-        names = [*self.columns, *ADDED]
-        if known is None:
-            return chains.select(*map(col, names)).withColumn(OPERATION, F.lit("update"))
-        keys = chains.select(*map(col, self.key)).distinct()
-        theirs = known.join(keys, list(self.key), "left_semi").select(*map(col, names))
+    def shown(self, chains: DataFrame) -> DataFrame:
+        """The rows of the table."""
+        order = Window.partitionBy(*map(col, self.key)).orderBy(VALID_FROM)
+        kept = chains.where(col(_SHOWN)).withColumn(VALID_TO, F.lead(VALID_FROM).over(order))
+        rows = kept.where(~col(IS_END)).withColumn(IS_CURRENT, col(VALID_TO).isNull())
+        return rows.select(*map(col, self.shown_columns))
+
+    def hidden(self, chains: DataFrame) -> DataFrame:
+        """Ends, and rows that repeat the one before: one that comes late may stand between."""
+        return chains.where(col(IS_END) | ~col(_SHOWN)).select(*map(col, self.hidden_columns))
+
+    def changes(self, now: DataFrame, before: DataFrame, names: Sequence[str]) -> DataFrame:
+        """Rows to write, with `update` or `delete` in OPERATION; those that stay are left out.
+
+        `before` are rows of any keys; those of keys that `now` does not have are deleted.
+        """
         place = [*self.key, VALID_FROM]
         equal = F.lit(True)
         for name in names:
             equal = equal & F.col(f"n.`{name}`").eqNullSafe(F.col(f"o.`{name}`"))
-        written = (
-            chains.select(*map(col, names)).alias("n").join(theirs.alias("o"), equal, "left_anti")
-        )
-        gone = theirs.join(chains.select(*map(col, place)), place, "left_anti").select(
+        written = now.alias("n").join(before.alias("o"), equal, "left_anti")
+        gone = before.join(now.select(*map(col, place)), place, "left_anti").select(
             *map(col, names)
         )
         return written.withColumn(OPERATION, F.lit("update")).unionByName(
             gone.withColumn(OPERATION, F.lit(DELETE))
         )
 
+    def of_keys(self, stored: DataFrame, chains: DataFrame, names: Sequence[str]) -> DataFrame:
+        """What is stored of the keys that have events."""
+        keys = chains.select(*map(col, self.key)).distinct()
+        return stored.join(keys, list(self.key), "left_semi").select(*map(col, names))
+
     def _as_events(self, known: DataFrame) -> DataFrame:
         """Rows there are, and an end where a row ended and no other began."""
         listed = [col(name) for name in self.columns]
         starts = known.select(
-            *listed, col(VALID_FROM), F.lit(False).alias(_GONE), F.lit(False).alias(_NEW)
+            *listed, col(VALID_FROM), F.lit(False).alias(IS_END), F.lit(False).alias(_NEW)
         )
         ends = known.where(col(VALID_TO).isNotNull()).select(
             *listed,
             col(VALID_TO).alias(VALID_FROM),
-            F.lit(True).alias(_GONE),
+            F.lit(True).alias(IS_END),
             F.lit(False).alias(_NEW),
         )
         begun = known.select(*map(col, self.key), col(VALID_FROM))
@@ -96,21 +134,17 @@ class History:
     def _chained(self, events: DataFrame) -> DataFrame:
         keys = [col(name) for name in self.key]
         # A new word about a moment stands over an old one, and of one moment the row over its end.
-        newest = Window.partitionBy(*keys, col(VALID_FROM)).orderBy(col(_NEW).desc(), col(_GONE))
-        one = events.withColumn(_PREVIOUS, F.row_number().over(newest)).where(col(_PREVIOUS) == 1)
+        newest = Window.partitionBy(*keys, col(VALID_FROM)).orderBy(col(_NEW).desc(), col(IS_END))
+        one = events.withColumn(_RANK, F.row_number().over(newest)).where(col(_RANK) == 1)
         order = Window.partitionBy(*keys).orderBy(VALID_FROM)
         told = [col(n) for n in self.columns if n not in (*self.key, self.order)]
         content = F.to_json(F.struct(F.lit(1), *told), {"ignoreNullFields": "false"})
-        said = one.withColumn(_CONTENT, F.when(~col(_GONE), content))
+        said = one.withColumn(_CONTENT, F.when(~col(IS_END), content))
         before = F.lag(_CONTENT).over(order)
         first = F.row_number().over(order) == 1
-        marked = said.withColumn(
-            _PREVIOUS, (first & ~col(_GONE)) | (~first & ~before.eqNullSafe(col(_CONTENT)))
-        )
-        kept = marked.where(col(_PREVIOUS))
-        ended = kept.withColumn(VALID_TO, F.lead(VALID_FROM).over(order))
-        shown = ended.where(~col(_GONE)).withColumn(IS_CURRENT, col(VALID_TO).isNull())
-        return shown.select(*map(col, self.columns), *map(col, ADDED))
+        changed = (first & ~col(IS_END)) | (~first & ~before.eqNullSafe(col(_CONTENT)))
+        marked = said.withColumn(_SHOWN, changed)
+        return marked.select(*map(col, self.hidden_columns), col(_SHOWN))
 
 
 def refuse_ambiguous(events: DataFrame, key: tuple[str, ...], table: str) -> None:

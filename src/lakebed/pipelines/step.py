@@ -16,6 +16,7 @@ from lakebed.pipelines.parameters import Parameter, parameter_of
 Mode = Literal["append", "merge", "replace", "replace_partitions", "scd2"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 KEYED = ("merge", "scd2")
+VANISHED = ("keep", "close")
 SESSION = "spark"  # a parameter of this name without a default is given the session
 VALID_FROM, VALID_TO, IS_CURRENT = "valid_from", "valid_to", "is_current"
 
@@ -34,6 +35,7 @@ class Output:
     schema: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+    vanished: str = "keep"  # of scd2: what becomes of a key that the result has no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,12 @@ class Step:
         return tuple(dict.fromkeys(found))
 
     @property
+    def made(self) -> tuple[str, ...]:
+        """Every table that it writes to."""
+        beside = side_table(self.output)
+        return (self.table, *self.quarantines, *(() if beside is None else (beside,)))
+
+    @property
     def digest(self) -> str:
         """Changes when what the step does changes."""
         try:
@@ -74,6 +82,15 @@ class Step:
             text = repr(code.co_code if code else self.function)
         said = repr((self.output, sorted(i.key for i in self.inputs.values())))
         return hashlib.sha256((said + text).encode()).hexdigest()[:32]
+
+
+def side_table(output: Output) -> str | None:
+    """What rows that come late are compared with, where the table itself does not show it."""
+    if output.sequence_by is None or output.sequence_by in output.key:
+        return None
+    if output.mode == "scd2":
+        return f"{output.table}_events"
+    return f"{output.table}_deleted" if output.op is not None else None
 
 
 def make_step(function: Callable[..., object], output: Output, name: str | None) -> Step:
@@ -128,6 +145,7 @@ def make_output(
     schema: str | None,
     properties: Mapping[str, str] | None,
     comment: str | None,
+    vanished: str,
 ) -> Output:
     names = _names(key or ())
     chosen = mode or ("merge" if names else "append")
@@ -146,6 +164,7 @@ def make_output(
         schema,
         dict(properties or {}),
         comment,
+        vanished,
     )
 
 
@@ -162,6 +181,7 @@ def _check(step: Step) -> None:
             f" {out.mode}",
             hint='give key="…", or leave them out',
         )
+    _check_vanished(step)
     if out.mode == "replace_partitions" and not out.partition_by:
         raise PipelineInvalid(
             f"step {out.table} ({step.place}): mode 'replace_partitions' needs partitions",
@@ -180,6 +200,23 @@ def _check(step: Step) -> None:
             f"step {out.table} ({step.place}) reads the table that it makes",
             hint="merge and scd2 look at the rows there are by themselves",
         )
+
+
+def _check_vanished(step: Step) -> None:
+    out = step.output
+    if out.vanished not in VANISHED:
+        raise PipelineInvalid(
+            f"step {out.table} ({step.place}): there is no vanished={out.vanished!r}",
+            hint=f"use one of: {', '.join(VANISHED)}",
+        )
+    parts = [i.key for i in step.inputs.values() if isinstance(i, Changes | Files)]
+    if out.vanished == "keep" or (out.mode == "scd2" and not parts):
+        return
+    why = f"not a part of it: {parts[0]}" if parts else f"and is for scd2, not {out.mode}"
+    raise PipelineInvalid(
+        f"step {out.table} ({step.place}): vanished='close' needs all rows in every run, {why}",
+        hint="read the whole of it: current(…), jdbc(…) or source(…)",
+    )
 
 
 def _place(function: Callable[..., object]) -> tuple[str, str]:
