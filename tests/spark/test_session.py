@@ -1,5 +1,6 @@
 """A session of ours: tuned for the lake, quiet, and never changed once it lives."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -8,14 +9,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from lakebed.engines.spark.master import check_master, refuse_silent
 from lakebed.engines.spark.session import (
     SessionOptions,
-    check_master,
     has_iceberg,
     is_connect,
     start_session,
 )
-from lakebed.model.errors import InvalidInput
+from lakebed.model.errors import InvalidInput, SparkError
 
 
 def test_a_session_is_tuned_for_the_lake(spark_session: SparkSession) -> None:
@@ -47,6 +48,21 @@ def test_every_kind_of_master_is_taken(master: str) -> None:
     check_master(master)
     for url in ("spark://a:7077", "k8s://https://a:443", "sc://a:15002/;token=x"):
         check_master(url)
+
+
+@pytest.mark.parametrize("kind", ["spark", "sc"])
+def test_a_cluster_that_does_not_answer_is_told_at_once(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = f"127.0.0.1:{listening.getsockname()[1]}"
+        refuse_silent(f"{kind}://{place}")
+        if kind == "spark":  # one of several masters is enough
+            refuse_silent(f"spark://127.0.0.1:1,{place}")
+
+    with pytest.raises(SparkError, match=f"no Spark answers at {kind}://{place}"):
+        refuse_silent(f"{kind}://{place}")
+    with pytest.raises(InvalidInput, match="is no address"):
+        refuse_silent(f"{kind}://127.0.0.1:port")
+    refuse_silent("k8s://https://127.0.0.1:1")  # what is asked there, is for Spark to find out
 
 
 def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> None:

@@ -114,7 +114,7 @@ class SparkChanger:
 
 
 class SparkSource:
-    """Rows to merge, computed once however often the merge is tried."""
+    """Rows to merge, computed once however often they are looked at."""
 
     def __init__(self, bench: "Bench", frame: object) -> None:
         self._bench = bench
@@ -134,6 +134,10 @@ class SparkSource:
             frame = self._bench.keyed(self._frame, fields) if fields else self._frame
             self._source = self._bench.source(frame, [f.name for f in schema.fields])
         return self._source
+
+    def forget(self) -> None:
+        """Its rows are lost: they are computed anew for a merge that begins anew."""
+        self._source = None
 
 
 def spark_condition(where: object, *, is_utc: bool) -> Condition:

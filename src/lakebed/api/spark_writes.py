@@ -20,7 +20,7 @@ from lakebed.api.transaction import Transaction
 from lakebed.api.txtable import TransactionTable
 from lakebed.engines import spark_bench
 from lakebed.model.counts import RowCounts
-from lakebed.model.errors import InvalidInput
+from lakebed.model.errors import ExecutorLost, InvalidInput
 from lakebed.model.history import Commit
 from lakebed.model.names import parse_table_ref
 from lakebed.rowops.clause import Clause
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from lakebed.engines.spark.bench import Bench
 
+_LOSSES = 3  # of executors with rows of one change, before it is given up
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00")
 
 
@@ -137,6 +138,7 @@ class SparkWrites:
                 "merge",
                 name,
                 lambda changer: changer.merge(rows.taken(changer), matching, clauses),
+                source=rows,
                 transaction=transaction,
                 options=options,
                 request=("merge", on, aliases, *map(str, clauses)),
@@ -162,6 +164,7 @@ class SparkWrites:
             "merge",
             name,
             lambda changer: changer.upsert(rows, key),
+            source=rows,
             transaction=transaction,
             options=options,
             request=("upsert", *(() if key is None else (key,))),
@@ -219,10 +222,17 @@ class SparkWrites:
         options: CommitOptions,
         request: tuple[object, ...],
         alias: str | None = None,
+        source: SparkSource | None = None,
     ) -> Commit | None:
         bench = self._bench
 
         def staged(table: TransactionTable) -> RowCounts:
+            for _ in range(_LOSSES):
+                try:
+                    return stage(SparkChanger(bench, table.rows(alias=alias)))
+                except ExecutorLost:  # nothing is staged yet
+                    if source is not None:
+                        source.forget()
             return stage(SparkChanger(bench, table.rows(alias=alias)))
 
         if transaction is not None:

@@ -341,6 +341,13 @@ class SparkError(LakebedError):
     code = "SPARK_ERROR"
 
 
+class ExecutorLost(SparkError):
+    """With rows that it kept for a change: the change can be made again, from its beginning."""
+
+    code = "EXECUTOR_LOST"
+    retryable = True
+
+
 class JavaMissing(SparkError):
     code = "JAVA_MISSING"
 

@@ -140,7 +140,9 @@ class _Footers:
     def files(self, within: str) -> list[DataFile]:
         root = f"{self.order.root}/{within}"
         self._tidy(root)
-        paths = [stat.path for stat in self.storage.list(root) if stat.path.endswith(".parquet")]
+        # An attempt that came too late may still be at work in a folder below.
+        listed = [s.path for s in self.storage.list(root) if s.path.rpartition("/")[0] == root]
+        paths = [path for path in listed if path.endswith(".parquet")]
         with ThreadPoolExecutor(_READERS) as pool:
             found = list(pool.map(self._file, paths))
         for folder in (root, root.rpartition("/")[0]):

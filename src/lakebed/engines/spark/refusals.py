@@ -15,8 +15,10 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from lakebed.engines.spark.losses import has_lost_rows, loss_in
 from lakebed.model.errors import (
     ConstraintViolated,
+    ExecutorLost,
     InvalidExpression,
     LakebedError,
     QueryError,
@@ -77,6 +79,14 @@ def _ours(error: PySparkException | Py4JError, what: str) -> LakebedError:
             f"{what}: the Python of Spark's executors has no lakebed",
             hint="install lakebed there, or name the Python that has it as PYSPARK_PYTHON",
         )
+    if has_lost_rows(text):
+        return ExecutorLost(
+            f"{what}: executors were lost with the rows that they kept for it",
+            hint="try again; if it happens often, see why executors are lost",
+        )
+    loss = loss_in(text)
+    if loss is not None:
+        return SparkError(f"{what}: {loss[0]}", hint=loss[1])
     if isinstance(error, ParseException | AnalysisException):
         return InvalidExpression(
             f"{what}: {_first(text)}", hint="expressions are those of Spark SQL here"

@@ -1,7 +1,6 @@
 """A Spark session tuned for the lake, and what can be known of one that somebody else made."""
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.jars import cached_jars
 from lakebed.engines.spark.java import find_java
+from lakebed.engines.spark.master import check_master, refuse_silent
 from lakebed.model.errors import InvalidInput, SparkError, UnsupportedFeature
 
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -26,9 +26,6 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOGGING = Path(__file__).parent / "log4j2.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _OLDEST = (4, 0)
-_MASTER = re.compile(
-    r"local|local\[(\*|\d+)(,\s*\d+)?\]|local-cluster\[[\d,\s]+\]|yarn|(spark|k8s|sc)://.+"
-)
 _GIB = 1 << 30
 _MOST_GIB = 8
 _starting = Lock()  # the environment is changed while a session starts
@@ -63,19 +60,12 @@ def start_session(options: SessionOptions) -> SparkSession:
             _check_live(live, options)
             return live
         check_master(options.master)
+        if options.master is not None:
+            refuse_silent(options.master)
         if options.master is not None and options.master.startswith("sc://"):
             return _connected(options)
         with _environment():
             return _started(options)
-
-
-def check_master(master: str | None) -> None:
-    """Spark's own complaint is a page of Java."""
-    if master is not None and not _MASTER.fullmatch(master):
-        raise InvalidInput(
-            f"{master!r} names no Spark master",
-            hint="write local[*], spark://HOST:PORT, yarn, k8s://URL or, for Spark Connect, sc://HOST",
-        )
 
 
 def check_session(session: object) -> SparkSession:
@@ -156,6 +146,8 @@ def _failed(error: Exception) -> SparkError:
     # What Java says stands behind a colon, below the call that failed.
     lines = str(error).strip().splitlines()
     said = next((line[2:] for line in lines if line.startswith(": ")), lines[0])
+    if "stopped SparkContext" in said:  # it says more only in its log
+        said = "the cluster did not take the application"
     return SparkError(
         f"Spark did not start: {said}",
         hint="`lakebed doctor` says what is missing; what Spark printed says more",

@@ -1,0 +1,42 @@
+"""Executors that were lost, and memory that was not enough, as Spark's errors tell of them."""
+
+import re
+
+_KEPT = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+_MEMORY = (
+    "OutOfMemoryError",
+    "Java heap space",
+    "exited with code 52",  # what an executor ends with then
+    "exceeding physical memory limits",
+    "OOMKilled",
+)
+_MORE_MEMORY = (
+    "give it more (locally memory=, on a cluster spark.executor.memory), or make more and smaller"
+    " partitions"
+)
+_MORE_ROOM = (
+    "if the system killed it for its memory, give more room beside Java's"
+    " (spark.executor.memoryOverhead), or make smaller partitions"
+)
+_LOST = re.compile(r"ExecutorLostFailure \(([^\n]*)")
+_CRASHED = "Python worker exited unexpectedly"
+
+
+def has_lost_rows(text: str) -> bool:
+    """Are rows gone that executors kept for one change?"""
+    return _KEPT in text
+
+
+def loss_in(text: str) -> tuple[str, str] | None:
+    """(what happened, what to do) when it was executors, not the work, that failed."""
+    if any(said in text for said in _MEMORY):
+        return "Spark ran out of memory", _MORE_MEMORY
+    if _CRASHED in text:
+        return "a Python worker of Spark's was killed or crashed", _MORE_ROOM
+    lost = _LOST.search(text)
+    if lost is not None:
+        return (
+            f"Spark gave up because executors were lost: {lost[1][:200].replace(') Reason:', ',')}",
+            "the executors' own logs say more; then run again",
+        )
+    return None
