@@ -6,6 +6,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from lakebed.sql.keywords import written_name
 from lakebed.sql.query import Select
 
 _PARTS = {"expressions", "from_", "kind"}
@@ -52,10 +53,4 @@ def _aggregate(tree: exp.Expression) -> Aggregate | None:
         return None
     if len(column.parts) > 1:
         return None
-    # The engine names such a column by its text, which only it knows exactly.
-    return Aggregate(alias, function, column.name) if alias else _named(function, column)
-
-
-def _named(function: str, column: exp.Column) -> Aggregate | None:
-    plain = column.name.isidentifier() and not column.this.args.get("quoted")
-    return Aggregate(f"{function}({column.name})", function, column.name) if plain else None
+    return Aggregate(alias or f"{function}({written_name(column.name)})", function, column.name)

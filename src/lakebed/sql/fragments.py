@@ -72,6 +72,15 @@ class Fragments:
         text = self._reader.source.text[start:end]
         return Select(sql, self._reader.source.span(start, end), tables, parameters, text)
 
+    def recursive(self, start: int, end: int, name: str) -> Select:
+        """The rows of one query of WITH RECURSIVE, which may name itself."""
+        syntax = self._read(
+            start, end, prefix="WITH RECURSIVE ", suffix=f" {rows_of(quoted(name))}"
+        )
+        sql, tables, parameters = self._translate(syntax)
+        text = self._reader.source.text[start:end]
+        return Select(sql, self._reader.source.span(start, end), tables, parameters, text)
+
     def _literal_rows(self, tokens: list[Token]) -> Select:
         start, end = tokens[0].start, tokens[-1].end
         given = [
@@ -132,12 +141,19 @@ class Fragments:
         return f"{PLACEHOLDER}{self._made}"
 
     def _read(
-        self, start: int, end: int, *, prefix: str = "", hole: tuple[int, int] = (0, 0)
+        self,
+        start: int,
+        end: int,
+        *,
+        prefix: str = "",
+        hole: tuple[int, int] = (0, 0),
+        suffix: str = "",
     ) -> Syntax:
         tokens = [t for t in self._reader.tokens if start <= t.start < end]
         if not tokens:
             raise self._reader.source.error(start, "something is missing here")
-        syntax = read_syntax(self._reader.source, tokens, prefix=prefix, hole=hole)
+        source = self._reader.source
+        syntax = read_syntax(source, tokens, prefix=prefix, hole=hole, suffix=suffix)
         check_calls(self._reader.source, syntax.tokens)
         check_tree(syntax)
         return syntax

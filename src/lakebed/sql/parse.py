@@ -136,16 +136,13 @@ def _changing(reader: Reader) -> Statement:
     """WITH a AS (…), b AS (…) and then UPDATE, DELETE or MERGE."""
     reader.at = 0
     reader.expect("WITH")
-    if reader.sees("RECURSIVE"):
-        raise reader.unsupported(
-            "WITH RECURSIVE is not supported here", hint="write it into FROM (…) or USING (…)"
-        )
+    recursive = reader.take("RECURSIVE")
     fragments = Fragments(reader)
-    reader.separated(lambda: _read_common(reader, fragments))
+    reader.separated(lambda: _read_common(reader, fragments, recursive=recursive))
     return _CHANGING[reader.peek().upper](reader, fragments)
 
 
-def _read_common(reader: Reader, fragments: Fragments) -> None:
+def _read_common(reader: Reader, fragments: Fragments, *, recursive: bool) -> None:
     """What follows may use it."""
     start, name = reader.start, reader.name("a name")
     if name.casefold() in fragments.common:
@@ -155,8 +152,12 @@ def _read_common(reader: Reader, fragments: Fragments) -> None:
     reader.take("NOT")
     reader.take("MATERIALIZED")
     reader.expect("(")
-    select = fragments.select(*reader.skip_until())
+    body = reader.skip_until()
     reader.expect(")")
+    if recursive:
+        fragments.common[name.casefold()] = fragments.recursive(start, reader.previous_end, name)
+        return
+    select = fragments.select(*body)
     if columns:
         listed = ", ".join(map(quoted, columns))
         select = replace(select, sql=f"{rows_of(f'({select.sql})')} AS renamed ({listed})")

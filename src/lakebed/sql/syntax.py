@@ -56,7 +56,12 @@ class Syntax:
 
 
 def read_syntax(
-    source: Source, tokens: list[Token], *, prefix: str = "", hole: tuple[int, int] = (0, 0)
+    source: Source,
+    tokens: list[Token],
+    *,
+    prefix: str = "",
+    hole: tuple[int, int] = (0, 0),
+    suffix: str = "",
 ) -> Syntax:
     """Parse these tokens behind a prefix such as `SELECT `; what is in the hole is left out."""
     kept = tuple(t for t in tokens if not hole[0] <= t.start < hole[1])
@@ -65,7 +70,7 @@ def read_syntax(
     plain = source.plain
     if hole != (0, 0):
         plain = plain[: hole[0]] + " " * (hole[1] - hole[0]) + plain[hole[1] :]
-    text = prefix + plain[start:end]
+    text = prefix + plain[start:end] + suffix
     tree = _parse(source, text, kept, shift=start - len(prefix))
     return Syntax(source, tree, text, start - len(prefix), kept, tuple(tree.walk()))
 
@@ -83,7 +88,9 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
         strings = {
             (w.start + shift, w.end + 1 + shift)
             for w in words
-            if w.token_type in _STRINGS and _QUOTE.match(text, w.start)
+            if w.token_type in _STRINGS
+            and _QUOTE.match(text, w.start)
+            and w.start + shift < tokens[-1].end  # what we wrote behind them is not read again
         }
         ours = {(t.start, t.end) for t in tokens if t.kind in ("string", "quoted")}
         if strings != ours:

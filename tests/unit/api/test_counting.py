@@ -30,6 +30,7 @@ def rows(lake: lakebed.Lake, sql: str) -> list[tuple[object, ...]]:
         (COUNT, (15,)),
         ("SELECT count(*), count(*) AS again FROM s.t AS x", (15, 15)),
         ("SELECT count(*), min(id), max(id) FROM s.t", (15, 0, 14)),
+        ('SELECT min("id"), MAX("ID") FROM s.t', (0, 14)),
     ],
 )
 def test_no_file_is_opened(
