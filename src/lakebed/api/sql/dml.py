@@ -1,5 +1,6 @@
 """INSERT, UPDATE, DELETE, MERGE and TRUNCATE: each is one commit, or part of the transaction."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
@@ -139,7 +140,7 @@ def run_update(context: Context, statement: Update, values: Values) -> Result:
 
 def _update_from(context: Context, statement: Update, source: Expression, values: Values) -> Result:
     """A MERGE with one clause: a row that several rows of the source match is an error."""
-    alias, select = _joined(statement.source_aliases, source, statement.source_where)
+    alias, select = _joined(context, statement, source, values)
     on = statement.where or Expression("TRUE", statement.span)
     clause = MergeClause("matched", "update", assignments=statement.assignments)
     merge = Merge(statement.target, statement.span, select, alias, on, (clause,))
@@ -147,22 +148,42 @@ def _update_from(context: Context, statement: Update, source: Expression, values
 
 
 def _joined(
-    aliases: Sequence[str], source: Expression, where: Sequence[Expression]
+    context: Context, statement: Update, source: Expression, values: Values
 ) -> tuple[str, Select]:
-    """The relations of FROM as one; of several, each is a column that has theirs inside."""
+    """The relations of FROM as one; of several, each is a column that has theirs inside.
+
+    Columns that only one of them has may be named without it.
+    """
+    aliases = statement.source_aliases
     if len(aliases) == 1:
         (alias,) = aliases
-        listed = f"{quoted(alias)}.*"
-    else:
-        alias = unused("_lakebed_from", aliases)
-        listed = ", ".join(
-            f"struct_pack(*COLUMNS({name}.*)) AS {name}" for name in map(quoted, aliases)
-        )
+        return alias, _select([f"{quoted(alias)}.*"], source, statement.source_where)
+    packed = [f"struct_pack(*COLUMNS({name}.*)) AS {name}" for name in map(quoted, aliases)]
+    alone = _only_in_one(context, aliases, source, values)
+    listed = [*packed, *(f"{quoted(a)}.{quoted(c)} AS {quoted(c)}" for a, c in alone)]
+    return unused("_lakebed_from", aliases), _select(listed, source, statement.source_where)
+
+
+def _only_in_one(
+    context: Context, aliases: Sequence[str], source: Expression, values: Values
+) -> list[tuple[str, str]]:
+    """(relation, column) of the columns whose names no other relation has, or is."""
+    found = []
+    for alias in aliases:
+        rows, stack = rows_of(context, _select([f"{quoted(alias)}.*"], source, ()), values)
+        with stack:
+            found += [(alias, name) for name in rows.schema.names]
+    names = Counter(name.casefold() for _, name in found)
+    names.update(alias.casefold() for alias in aliases)
+    return [each for each in found if names[each[1].casefold()] == 1]
+
+
+def _select(listed: Sequence[str], source: Expression, where: Sequence[Expression]) -> Select:
     filters = " AND ".join(f"({each.sql})" for each in where)
-    sql = f"SELECT {listed} FROM {source.sql}" + (f" WHERE {filters}" if filters else "")
+    sql = f"SELECT {', '.join(listed)} FROM {source.sql}" + (f" WHERE {filters}" if filters else "")
     parts = (source, *where)
     parameters = tuple(dict.fromkeys(name for part in parts for name in part.parameters))
-    return alias, Select(sql, source.span, _tables(*parts), parameters)
+    return Select(sql, source.span, _tables(*parts), parameters)
 
 
 def run_truncate(context: Context, statement: Truncate, values: Values) -> Result:
