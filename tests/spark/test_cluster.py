@@ -199,6 +199,38 @@ def test_a_run_survives_the_loss_of_a_worker(cluster: Cluster, lake: Lake, shop:
     assert_merged(lake)
 
 
+LARGE = """
+from lakebed.pipelines import Pipeline
+
+p = Pipeline("large")
+
+@p.step("gold.large", mode="replace")
+def large(spark, *, size: int):
+    return spark.range(1).selectExpr("id", f"size(array_repeat(id, {size})) AS n")
+"""
+HUGE = 400_000_000  # more than the heap of an executor, which is not even touched
+
+
+def test_an_executor_without_memory_is_one_message_and_the_next_run_works(
+    cluster: Cluster, lake: Lake, tmp_path: Path, spark: SparkSession
+) -> None:
+    file = tmp_path / "large.py"
+    file.write_text(LARGE)
+
+    run = command(cluster, lake, file, f"--param=size={HUGE}", spark_task_maxFailures="1")
+    _, err = run.communicate(timeout=WAIT_S)
+
+    assert run.returncode == 1, err
+    (message,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert re.search(r"step gold\.large \(large\.py:\d+\): .*Spark ran out of memory", message)
+    assert "spark.executor.memory" in err
+    assert "\tat " not in err, "no page of Java"
+    assert lake.tables() == []
+    load_pipeline(file).run(lake, session=spark, params={"size": "3"})
+    assert rows(lake, "gold.large") == [(0, 3)]
+    assert lake.check().clean
+
+
 ATTEMPTS = """
 import json, os, pathlib, sys, time
 from pyspark import TaskContext

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -151,6 +152,23 @@ def test_a_wrong_master_is_one_message(project: Path) -> None:
     assert run.returncode == 1
     assert "error: " in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("kind", ["spark", "sc"])
+def test_a_cluster_that_is_not_there_is_one_message_and_the_next_run_works(
+    project: Path, spark: SparkSession, kind: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        master = f"{kind}://127.0.0.1:{nobody.getsockname()[1]}"
+    run = command(project, "run", "slow.py", "--no-check", "--master", master)
+    _, err = run.communicate(timeout=300)
+
+    assert run.returncode == 1
+    (message,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert message.startswith(f"error: step b.out (slow.py:7): no Spark answers at {master}: ")
+    with lakebed.open(project / "lake") as lake:
+        assert lake.tables() == ["a.in"]
+        assert load_pipeline(project / "slow.py").run(lake, session=spark).status == "succeeded"
 
 
 def test_a_pipeline_is_tested_in_one_line(spark: SparkSession) -> None:

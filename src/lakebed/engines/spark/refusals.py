@@ -94,7 +94,8 @@ def _ours(error: PySparkException | Py4JError, what: str) -> LakebedError:
     if isinstance(error, PySparkException) and error.getCondition() is not None:
         return QueryError(f"{what}: {_first(text)}", hint="correct the values or the expression")
     return SparkError(
-        f"{what} failed in Spark: {_first(text)}", hint="what Spark printed says more"
+        f"{what} failed in Spark: {_first(text)}",
+        hint="if a function of yours raised it, correct it; the cause of this error is Spark's own",
     )
 
 
