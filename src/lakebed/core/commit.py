@@ -226,7 +226,7 @@ def place(tx: Tx, proposal: Proposal) -> Committed:
     for ours, head, before in looked:
         found = find(tx, ours, head, before)
         effects = apply(proposal, ours, head, before, found=found, time_ms=time_ms)
-        write(tx, effects)
+        write(tx, effects, before)
         _keep_shapes(tx, effects.head, ours)
         placed.append((effects.head, effects.commit))
     committed = Committed(tuple(placed))

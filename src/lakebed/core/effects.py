@@ -105,10 +105,11 @@ def _refuse_unchecked(tx: Tx, branch: LineRecord, head: TableHead, now: TableSta
             )
 
 
-def write(tx: Tx, effects: Effects) -> None:
+def write(tx: Tx, effects: Effects, before: TableState | None) -> None:
+    """`before` is the state that the table has in the rows, if any."""
     head, commit = effects.head, effects.commit
     if effects.state_is_new:
-        tables.insert_state(tx, head.id, effects.state)
+        tables.insert_state(tx, head.id, effects.state, before)
     commits.insert_commit(tx, commit)
     if effects.snapshot is not None:
         commits.insert_snapshot(tx, head.id, effects.snapshot)

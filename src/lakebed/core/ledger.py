@@ -203,6 +203,11 @@ class Ledger:
             typing, place = self._typing_of(tx), (self.table_id, version)
             return files.files_in_run(tx, *place, typing, first=first, last=last, line=line)
 
+    def row_numbers(self, first: int, last: int) -> list[tuple[int | None, int]]:
+        """(first row id, number of rows) of each file of a run of ids, visible or not."""
+        with self._read() as tx:
+            return files.row_numbers(tx, self.table_id, first, last)
+
     def removed_between(self, *, after: Version, up_to: Version) -> list[LiveFile]:
         with self._read() as tx:
             typing = self._typing_of(tx)

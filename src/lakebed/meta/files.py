@@ -178,6 +178,16 @@ def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
     )
 
 
+def row_numbers(tx: Tx, table_id: TableId, first: int, last: int) -> list[tuple[int | None, int]]:
+    """(first row id, number of rows) of each file of a run of ids, in their order."""
+    rows = tx.all(
+        "SELECT first_row_id, record_count FROM files"
+        " WHERE table_id = ? AND file_id BETWEEN ? AND ? ORDER BY file_id",
+        (table_id, first, last),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def live_files(tx: Tx, table_id: TableId, typing: Typing) -> list[LiveFile]:
     """Visible at the head of main."""
     rows = tx.all(_FILE + " AND i.removed_version IS NULL" + _ORDER, (table_id, MAIN_LINE))

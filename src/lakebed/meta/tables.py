@@ -191,11 +191,17 @@ _DELETES = (
 )
 
 
-def insert_state(tx: Tx, table_id: TableId, state: TableState) -> None:
-    """Keep a state, and the schema, spec and sort order it names when they are new."""
-    _keep(tx, _KEEP_SCHEMA, table_id, state.schema.id, schema_to_record(state.schema))
-    _keep(tx, _KEEP_SPEC, table_id, state.spec.id, spec_to_record(state.spec))
-    _keep(tx, _KEEP_ORDER, table_id, state.sort_order.id, order_to_record(state.sort_order))
+def insert_state(tx: Tx, table_id: TableId, state: TableState, before: TableState | None) -> None:
+    """Keep a state, and the schema, spec and sort order it names when they are new.
+
+    Those of `before`, which was read from the rows, are there.
+    """
+    if before is None or before.schema != state.schema:
+        _keep(tx, _KEEP_SCHEMA, table_id, state.schema.id, schema_to_record(state.schema))
+    if before is None or before.spec != state.spec:
+        _keep(tx, _KEEP_SPEC, table_id, state.spec.id, spec_to_record(state.spec))
+    if before is None or before.sort_order != state.sort_order:
+        _keep(tx, _KEEP_ORDER, table_id, state.sort_order.id, order_to_record(state.sort_order))
     tx.run(
         "INSERT INTO table_states (table_id, state_id, schema_id, spec_id, sort_order_id,"
         " properties, formats, last_column_id, last_partition_id, iceberg_version, delta_mapping,"

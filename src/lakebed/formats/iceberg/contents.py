@@ -12,7 +12,14 @@ from lakebed.formats.iceberg.puffin import VectorBlob, encode_puffin, same_vecto
 from lakebed.formats.vector_files import VectorFiles
 from lakebed.model.errors import PublishError
 from lakebed.model.files import LiveFile
-from lakebed.model.history import DATA, DELETES, ICEBERG, PublicationRecord, Snapshot
+from lakebed.model.history import (
+    DATA,
+    DELETES,
+    ICEBERG,
+    ManifestRecord,
+    PublicationRecord,
+    Snapshot,
+)
 from lakebed.model.ids import SnapshotId
 from lakebed.storage.base import Storage
 
@@ -52,6 +59,22 @@ class Contents:
             for vector, path in made
         ]
         return puffin_path(self._view.head.uuid, snapshot_id), encode_puffin(blobs)
+
+    def numbered(self, live: Sequence[ManifestRecord]) -> dict[int, ManifestRecord]:
+        """Manifests without row ids whose entries inherit the right ones from the list, by id.
+
+        Readers count up from the list's number in the order of the entries: the files' own order.
+        """
+        found = {}
+        for manifest in live:
+            if manifest.content != DATA or manifest.first_row_id is not None or manifest.counts[2]:
+                continue
+            if manifest.last_id - manifest.first_id + 1 != live_entries(manifest):
+                continue  # files between them are gone, or of another spec, and count too
+            rows = self._ledger.row_numbers(manifest.first_id, manifest.last_id)
+            if len(rows) == live_entries(manifest) and _is_counted_up(rows):
+                found[manifest.id] = replace(manifest, first_row_id=rows[0][0])
+        return found
 
     def filled(self, draft: Draft) -> Content:
         """What lives on in the manifests it replaces is read from the rows, never from files."""
@@ -126,6 +149,15 @@ class Contents:
             commit.version, first=first, last=last, line=commit.line
         )
         return vectors_of(found)
+
+
+def _is_counted_up(rows: Sequence[tuple[int | None, int]]) -> bool:
+    expected = rows[0][0]
+    for first_row_id, count in rows:
+        if first_row_id is None or first_row_id != expected:
+            return False
+        expected += count
+    return True
 
 
 def _as_found(content: int, live: Sequence[Listed], snapshot: Snapshot) -> Content:

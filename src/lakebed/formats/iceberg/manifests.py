@@ -58,7 +58,7 @@ def plan(
     *,
     lineage: bool,
 ) -> Plan:
-    """`lineage`: the table has row ids, so manifests from before it had them are written again."""
+    """`lineage`: the table has row ids, so manifests that lack them are written again."""
     # Entries that only say what an earlier snapshot deleted have been told once.
     dead = [m.id for m in live if not live_entries(m)]
     kept = [m for m in live if live_entries(m)]

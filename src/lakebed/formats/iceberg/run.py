@@ -81,13 +81,19 @@ class Run:
         shape = self._shape()
         self.contents.write_added_vectors()
         crash_point("publish_iceberg_after_vectors")
-        made = plan(live, view.added, view.removed, lineage=shape.format_version >= 3)
+        lineage = shape.format_version >= 3
+        numbered = self.contents.numbered(live) if lineage else {}
+        live = [numbered.get(m.id, m) for m in live]
+        made = plan(live, view.added, view.removed, lineage=lineage)
         self._write_manifests(shape, snapshot, (self.contents.filled(d) for d in made.drafts))
-        written = self._write_list(shape, snapshot, made.carried, parent)
+        renewed = [m for m in made.carried if m.id in numbered]
+        self._adopt(renewed)
+        carried = [m for m in made.carried if m.id not in numbered]
+        written = self._write_list(shape, snapshot, carried, parent)
         if own:
-            self.manifests_retired = list(made.retired)
+            self.manifests_retired = sorted([*made.retired, *(m.id for m in renewed)])
         else:
-            self._adopt(made.carried)
+            self._adopt(carried)
         return [written]
 
     def _write_whole(self, snapshot: Snapshot, parent: Snapshot | None) -> Snapshot:
@@ -158,7 +164,7 @@ class Run:
         return self._ledger.live_manifests(self._view.commit.line)
 
     def _adopt(self, manifests: Iterable[ManifestRecord]) -> None:
-        """Manifests of another line become this one's too."""
+        """Manifests of another line, or of before the table had row ids, become this one's too."""
         for manifest in manifests:
             number = self._names.manifest_id(len(self.manifests_added))
             self.manifests_added.append(replace(manifest, id=number))
@@ -180,7 +186,7 @@ class Run:
             index = len(self.manifests_added)
             path = self._names.manifest(index)
             data = encode(shape, snapshot, content, sync=self._names.sync(path))
-            # The list follows in the same folder: with its name theirs last too.
+            # The metadata follow in the same folder: with their name all others last too.
             data = self._put(path, data, _same_manifest, lasting=False)
             written = Written(self._names.manifest_id(index), path, len(data), digest(data))
             self.manifests_added.append(record_of(shape, snapshot, content, written))
@@ -204,7 +210,7 @@ class Run:
             first_row_id=snapshot.first_row_id,
             sync=self._names.sync(path),
         )
-        self._put(path, data, _same_list)
+        self._put(path, data, _same_list, lasting=False)
         crash_point("publish_iceberg_after_list")
         return replace(snapshot, manifest_list=path)
 

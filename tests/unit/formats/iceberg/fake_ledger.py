@@ -265,6 +265,10 @@ class FakeLedger:
         ]
         return sorted(found, key=lambda f: f.id)
 
+    def row_numbers(self, first: int, last: int) -> list[tuple[int | None, int]]:
+        known = {r.id: (r.first_row_id, r.file.record_count) for r in self.live_rows}
+        return [known[i] for i in sorted(known) if first <= i <= last]
+
     def files_in_run(
         self, version: Version, *, first: int, last: int, line: Line = MAIN_LINE
     ) -> list[LiveFile]:

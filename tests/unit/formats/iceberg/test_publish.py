@@ -403,7 +403,7 @@ def test_v3_has_row_lineage_throughout() -> None:
     }
 
 
-def test_an_upgrade_to_v3_rewrites_old_manifests_with_row_ids() -> None:
+def test_an_upgrade_to_v3_rewrites_manifests_whose_files_cannot_inherit_their_row_ids() -> None:
     storage, ledger = MemoryStorage("x"), new_ledger()
     history(storage, ledger)
     ledger.live_rows = [replace(f, first_row_id=int(f.id) * 10) for f in ledger.live_rows]

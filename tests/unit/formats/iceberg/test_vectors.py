@@ -140,6 +140,7 @@ def test_the_first_vector_upgrades_and_gives_manifests_row_ids(storage: MemorySt
     ledger = ledger_of(files=2, version=2)
     ledger.commit([data_file("f3")])
     drain(storage, ledger)
+    before = [m.path for m in live_manifests(ledger, DATA)]
     ledger.number_rows()
     ledger.commit(delete={2: [0]}, state=replace(ledger.states[-1], iceberg_version=3))
 
@@ -147,6 +148,8 @@ def test_the_first_vector_upgrades_and_gives_manifests_row_ids(storage: MemorySt
 
     found = expect(storage, {2: [0]})
     assert found.metadata["format-version"] == 3
+    # Their files inherit the row ids from the list: nothing is written again, however much it is.
+    assert [m.path for m in live_manifests(ledger, DATA)] == before
     ids = {path: each.entry.file.first_row_id for path, each in found.files.items()}
     assert ids == {"data/f1": 0, "data/f2": 10, "data/f3": 20}
     assert all(m.first_row_id is not None for m in live_manifests(ledger, DATA))
