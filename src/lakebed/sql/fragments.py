@@ -172,13 +172,17 @@ class Fragments:
         where = conjuncts_of_tables(syntax, found, given)
         edits: list[_Edit] = []
         tables = []
-        for table, alias, columns, conditions in zip(found, aliases, needed, where, strict=True):
+        for table, alias, columns, conjuncts in zip(found, aliases, needed, where, strict=True):
             name = self.placeholder()
             shown = "" if table.aliased or table.names_itself else f" AS {quoted(alias)}"
             edits.append((table.start, table.end, f"{quoted(name)}{shown}"))
             if table.clause is not None:
                 edits.append((*table.clause.meta[SPAN], ""))
-            tables.append(self._reference(syntax, table, name, columns=columns, where=conditions))
+            reference = self._reference(syntax, table, name, columns)
+            if reference.metadata is None:
+                kept, compared = conjuncts
+                reference = replace(reference, where=kept, compared=compared)
+            tables.append(reference)
         edits += self._qualifiers(syntax, found, aliases)
         cut = [edit[:2] for edit in edits]
         names = []
@@ -189,13 +193,7 @@ class Fragments:
         return _edited(syntax.text, edits), tuple(tables), tuple(dict.fromkeys(names))
 
     def _reference(
-        self,
-        syntax: Syntax,
-        table: Found,
-        placeholder: str,
-        *,
-        columns: frozenset[str] | None,
-        where: tuple[Conjunct, ...],
+        self, syntax: Syntax, table: Found, placeholder: str, columns: frozenset[str] | None
     ) -> Reference:
         name, metadata = metadata_of(table.parts[-1])
         version, timestamp = self._time_travel(syntax, table.clause)
@@ -212,7 +210,6 @@ class Fragments:
             metadata=metadata,
             arguments=tuple(self._value(syntax, a) for a in table.arguments or ()),
             columns=columns,
-            where=where if metadata is None else (),
             query=self.common.get(name.casefold()) if known and not table.branch else None,
         )
 

@@ -39,7 +39,8 @@ class Seen:
 
 def conjuncts_of_tables(
     syntax: Syntax, tables: list[Found], parameters: Mapping[int, str]
-) -> list[tuple[Conjunct, ...]]:
+) -> list[tuple[tuple[Conjunct, ...], tuple[Conjunct, ...]]]:
+    """For each table what filters its rows, and the comparisons of them that are only shown."""
     relations = [node for node in syntax.nodes if isinstance(node, RELATIONS)]
     names = {r.alias_or_name.casefold() for r in relations if r.alias_or_name}
     names |= {t.parts[0].casefold() for t in tables if len(t.parts) > 1}
@@ -49,8 +50,17 @@ def conjuncts_of_tables(
         others = names - {table.alias.casefold()}
         parts = () if table.aliased else table.parts
         seen = Seen(table.alias, parts, others, parameters, known)
-        found.append(conjuncts_of(list(_conditions(table)), seen))
+        shown = _shown(table) if table.select is syntax.tree else []
+        found.append((conjuncts_of(list(_conditions(table)), seen), conjuncts_of(shown, seen)))
     return found
+
+
+def _shown(table: Found) -> list[exp.Expr]:
+    """Comparisons among the columns of a query's result: they are surely computed."""
+    if table.select is None or _is_changed(table.node):
+        return []
+    listed = (each.unalias().unnest() for each in table.select.args.get("expressions") or ())
+    return [each for each in listed if isinstance(each, exp.Predicate)]
 
 
 def conjuncts_of(conditions: list[exp.Expr], seen: Seen) -> tuple[Conjunct, ...]:

@@ -52,7 +52,8 @@ class Reference:
     a ref, or a parameter that holds one of them. `arguments` are those of `orders$changes(2, 5)`.
     `columns` holds casefolded names of which some may be columns of the table: a column that is
     not among them is not needed. None means that all are. `query` is set for the name of a WITH
-    in front of the statement: its rows, and nothing of the lake by that name.
+    in front of the statement: its rows, and nothing of the lake by that name. `compared` is what
+    the query shows of comparisons: it filters nothing, but its texts must be values of the columns.
     """
 
     placeholder: str
@@ -66,6 +67,7 @@ class Reference:
     arguments: tuple["int | str | Parameter", ...] = ()
     columns: frozenset[str] | None = None
     where: tuple[Conjunct, ...] = ()
+    compared: tuple[Conjunct, ...] = ()
     query: "Select | None" = None
 
 

@@ -154,7 +154,8 @@ class Relations:
         return Bound(reference, plan, head.id, self._doubts(reference, plan))
 
     def _doubts(self, reference: Reference, plan: Plan) -> tuple[Doubt, ...]:
-        return doubts_of(reference.where, plan.schema, self._values)
+        conjuncts = (*reference.where, *reference.compared)
+        return doubts_of(conjuncts, plan.schema, self._values)
 
     def _staged(self, name: TableName) -> TransactionTable:
         own = self._own.get(str(name))

@@ -104,6 +104,7 @@ def test_error_while_rows_are_read_has_its_place_too(lake: Lake) -> None:
     [
         ("SELECT * FROM s.none WHERE n = 'abc'", 32),
         ("SELECT * FROM s.none AS x WHERE x.d < 'soon'", 39),
+        ("SELECT d, n = 'abc' AS same FROM s.none", 15),
         ("DELETE FROM s.none WHERE n = 'abc'", 30),
         ("UPDATE s.none SET n = 1 WHERE d IN ('2024-01-31', 'abc')", 51),
     ],
