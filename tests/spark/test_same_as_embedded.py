@@ -15,7 +15,10 @@ from lakebed.api.merge import Merge
 from lakebed.api.spark import Spark
 from lakebed.api.table import Table
 from lakebed.engines.arrow.partition import partition_folder
+from lakebed.engines.spark import joining
+from lakebed.model.errors import AmbiguousMerge
 from lakebed.model.history import Commit
+from lakebed.model.schema import Schema
 
 COUNTS = (
     "inserted_rows",
@@ -207,6 +210,35 @@ def test_rows_and_counts_are_the_same(
     assert [c.changed for c in found if c] == [c.changed for c in expected if c]
     assert_layout(on_spark)
     assert not lake.check().findings
+
+
+def test_a_source_too_large_to_be_sent_to_every_executor_gives_the_same(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def none_is_small(_: Schema, size_bytes: int) -> int:
+        asked.append(size_bytes)
+        return 0
+
+    monkeypatch.setattr(joining, "rows_per_file", none_is_small)
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # nor does Spark send it by itself
+    tables = [
+        lake.create_table(f"a.{name}", SCHEMA, primary_key=["id"], partition_by=["bucket(2, id)"])
+        for name in ("embedded", "spark")
+    ]
+    for table in tables:
+        start(Embedded(table))
+    engines = Embedded(tables[0]), OnSpark(lake.spark(spark), "a.spark")
+
+    expected, found = ([*merge_by_clauses(each), *upsert(each)] for each in engines)
+
+    assert rows_of(tables[1]) == rows_of(tables[0])
+    assert [counts(c) for c in found] == [counts(c) for c in expected]
+    twice = pa.concat_tables([some(40, 50), some(46, 47)])
+    with pytest.raises(AmbiguousMerge, match="46"):
+        engines[1].merge(twice, "t.id = s.id").when_matched_update({"n": "s.n"}).execute()
+    assert len(asked) >= 3
 
 
 def counts(commit: Commit | None) -> dict[str, object]:

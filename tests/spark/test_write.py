@@ -265,11 +265,15 @@ def test_unicode_names_work(lake: Lake, sp: Spark) -> None:
     assert rows_of(table) == [{"id": 1, 'größe " x': 3.0}]
 
 
-def test_sorted_tables_get_sorted_files(lake: Lake, sp: Spark) -> None:
-    table = lake.create_table("a.t", "id long, n int", sort_by=["n desc"])
+@pytest.mark.parametrize("partition_by", [[], ["truncate(500, id)"]])
+def test_sorted_tables_get_sorted_files(partition_by: list[str], lake: Lake, sp: Spark) -> None:
+    table = lake.create_table(
+        "a.t", "id long, n int", sort_by=["n desc"], partition_by=partition_by
+    )
 
     sp.append(sp.session.range(1000).select("id", (F.col("id") % 7).cast("int").alias("n")), "a.t")
 
+    assert len(table.files()) == 2 if partition_by else 1
     for live in table.scan().plan().files:
         assert live.file.sort_order_id == table.sort_order.id
         read = pq.read_table(Path(table.location) / live.file.path).column(1).to_pylist()

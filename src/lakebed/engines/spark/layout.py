@@ -1,5 +1,7 @@
 """How rows lie in files: which go together, in which order, and how many to a file."""
 
+from collections.abc import Iterable, Mapping
+
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,20 +28,27 @@ _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "int": 4, "float": 4, "date": 4,
 
 def gathered(frame: DataFrame, spec: PartitionSpec, schema: Schema) -> DataFrame:
     """Rows of one partition come to one task, or to several when they are many."""
-    keys = {f"_lakebed_partition_{n}": f for n, f in enumerate(spec.fields)}
     columns = frame.columns
-    keyed = frame.select(
-        *map(named, columns),
-        *(
-            _key(_source(schema, f.source_id), schema.field(f.source_id).type, f.transform).alias(n)
-            for n, f in keys.items()
-        ),
-    )
+    return moved(frame, partition_keys(spec, schema)).select(*map(named, columns))
+
+
+def partition_keys(spec: PartitionSpec, schema: Schema) -> dict[str, Column]:
+    """By names that no column has."""
+    return {
+        f"_lakebed_partition_{n}": _key(
+            _source(schema, f.source_id), schema.field(f.source_id).type, f.transform
+        )
+        for n, f in enumerate(spec.fields)
+    }
+
+
+def moved(frame: DataFrame, keys: Mapping[str, Column]) -> DataFrame:
+    """The rows with their keys, those of one key together."""
+    columns = [column.alias(name) for name, column in keys.items()]
+    keyed = frame.select(*map(named, frame.columns), *columns)
     if is_adaptive(frame.sparkSession):
-        moved = keyed.hint("rebalance", *keys)
-    else:
-        moved = keyed.repartition(*map(named, keys))
-    return moved.select(*map(named, columns))
+        return keyed.hint("rebalance", *keys)
+    return keyed.repartition(*map(named, keys))
 
 
 def evened(frame: DataFrame) -> DataFrame:
@@ -57,11 +66,13 @@ def has_plain_order(order: SortOrder) -> bool:
     return all(field.transform.name == "identity" for field in order.fields)
 
 
-def ordered(frame: DataFrame, order: SortOrder, schema: Schema) -> DataFrame:
-    """Sorted within each file; to Spark too NaN is the greatest number."""
+def ordered(
+    frame: DataFrame, order: SortOrder, schema: Schema, *, behind: Iterable[str] = ()
+) -> DataFrame:
+    """Sorted within each file, behind some keys; to Spark too NaN is the greatest number."""
     if not order.fields:
         return frame
-    keys = []
+    keys = [named(name).asc() for name in behind]
     for field in order.fields:
         column = _source(schema, field.source_id)
         if field.descending:

@@ -1,7 +1,7 @@
 """Data files by Spark's own Parquet writer: the fast way for flat rows on a file system."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +15,8 @@ from lakebed.engines.arrow.exact import FIRST_DAY, LAST_DAY
 from lakebed.engines.arrow.stats import file_stats
 from lakebed.engines.arrow.write import LINEAGE, split_offsets
 from lakebed.engines.spark.arrow_out import Order
-from lakebed.engines.spark.layout import evened, has_plain_order, ordered, rows_per_file
+from lakebed.engines.spark.layout import evened, has_plain_order, moved, ordered, rows_per_file
+from lakebed.engines.spark.placing import Placing, file_keys, is_parted
 from lakebed.engines.spark.predicate import named
 from lakebed.engines.spark.types import FIELD_ID, spark_type
 from lakebed.model.errors import LakebedError, SchemaMismatch
@@ -46,7 +47,7 @@ def is_native(session: SparkSession, order: Order) -> bool:
     return (
         order.storage_uri.startswith("file:")
         and order.options.codec in _CODECS
-        and not order.spec.fields
+        and is_parted(session, order.spec, order.schema)
         and has_plain_order(order.sort_order)
         and all(_is_flat(field) for field in order.schema.fields)
         and all(session.conf.get(name) == value for name, value in _needed(order.schema).items())
@@ -71,9 +72,13 @@ def write_natively(frame: DataFrame, order: Order, storage: Storage) -> list[Dat
     """The job's own commit decides which files count: nothing else is in the folder then."""
     folder = f"data/{order.name_prefix}"
     floats = [path for path in _leaves(order.schema) if path[-1].type in _FLOATS]
-    watched, seen = _watched(ordered(evened(frame), order.sort_order, order.schema), floats)
+    keys = file_keys(order.spec, order.schema)
+    together = moved(frame, keys) if keys else evened(frame)
+    watched, seen = _watched(together, floats)
+    # Last: whatever came behind it, Spark would not know that the rows are sorted by their keys.
+    rows = ordered(watched, order.sort_order, order.schema, behind=keys)
     options = order.options
-    _physical(watched, order).write.options(
+    _physical(rows, order, keys).write.partitionBy(*keys).options(
         **{
             "compression": options.codec,
             f"parquet.compression.codec.{options.codec}.level": str(options.level),
@@ -83,13 +88,15 @@ def write_natively(frame: DataFrame, order: Order, storage: Storage) -> list[Dat
             "maxRecordsPerFile": str(rows_per_file(order.schema, options.target_file_size_bytes)),
         }
     ).parquet(storage.location(f"{order.root}/{folder}"))
-    counts = _nan_counts(floats, seen)
-    return _Footers(storage, order, counts).files(folder)
+    footers = _Footers(storage, order, _nan_counts(floats, seen))
+    if not keys:
+        return footers.files(folder)
+    return Placing(storage, order, footers.file).files(folder)
 
 
-def _physical(frame: DataFrame, order: Order) -> DataFrame:
+def _physical(frame: DataFrame, order: Order, keys: Iterable[str]) -> DataFrame:
     fields = (*order.schema.fields, *(LINEAGE if order.lineage else ()))
-    return frame.select(*(_column(field) for field in fields))
+    return frame.select(*(_column(field) for field in fields), *map(named, keys))
 
 
 def _column(field: Field) -> Column:
@@ -144,7 +151,7 @@ class _Footers:
         listed = [s.path for s in self.storage.list(root) if s.path.rpartition("/")[0] == root]
         paths = [path for path in listed if path.endswith(".parquet")]
         with ThreadPoolExecutor(_READERS) as pool:
-            found = list(pool.map(self._file, paths))
+            found = list(pool.map(self.file, paths))
         for folder in (root, root.rpartition("/")[0]):
             sync_folder(self.storage.location(folder))
         return [file for file in found if file is not None]
@@ -155,7 +162,8 @@ class _Footers:
             with suppress(OSError):
                 extra.unlink()
 
-    def _file(self, path: str) -> DataFile | None:
+    def file(self, path: str) -> DataFile | None:
+        """None of a file without rows, which is deleted."""
         with self.storage.open_input(path) as source:
             metadata, size_bytes = pq.read_metadata(source), source.size()
         if not metadata.num_rows:
