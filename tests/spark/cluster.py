@@ -17,15 +17,17 @@ from lakebed.engines.spark.java import find_java
 WAIT_S = 180.0
 LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 HOSTS = ("127.0.0.1", "127.0.0.2")  # a second copy of a task runs on another host only
-# Run by every Python of the workers before anything else: a database is out of reach for them.
+# Run by every Python of the workers before anything else: for them a database is out of reach, and
+# extras are not installed.
 GUARD = '''
 import sys
 
 class NoDatabase:
-    """Refuses to import what a database is opened with."""
+    """Refuses to import what a database is opened with, and what lakebed itself does not bring."""
 
     def find_spec(self, name, path=None, target=None):
-        if name.startswith(("psycopg", "sqlite3", "lakebed.meta.postgres", "lakebed.meta.sqlite")):
+        refused = ("psycopg", "sqlite3", "lakebed.meta.postgres", "lakebed.meta.sqlite")
+        if name.startswith(refused) or name in ("pandas", "polars", "datafusion", "grpc"):
             raise ImportError(f"{name} is not for executors")
 
 sys.meta_path.insert(0, NoDatabase())

@@ -30,10 +30,14 @@ _GIB = 1 << 30
 _MOST_GIB = 8
 _starting = Lock()  # the environment is changed while a session starts
 
-_TUNED = {
+# What a session of a Spark Connect server can have for itself.
+_PER_SESSION = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no statistics
     "spark.sql.parquet.compression.codec": "zstd",
+}
+_TUNED = {
+    **_PER_SESSION,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.catalogImplementation": "in-memory",  # tables are the lake's; no Derby folder
     "spark.ui.showConsoleProgress": "false",
@@ -125,7 +129,7 @@ def _check_live(session: SparkSession, options: SessionOptions) -> None:
 
 
 def _connected(options: SessionOptions) -> SparkSession:
-    given: dict[str, bool | float | int | str | None] = {**options.config}
+    given: dict[str, bool | float | int | str | None] = {**_PER_SESSION, **options.config}
     builder = SparkSession.builder.remote(str(options.master)).config(map=given)
     try:
         return builder.getOrCreate()
