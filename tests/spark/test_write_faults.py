@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -167,6 +168,23 @@ def test_tasks_that_are_tried_again_double_no_row(lake: Lake, tmp_path: Path) ->
         ids = table.to_arrow().column("id").to_pylist()
         assert sorted(ids) == list(range(10_000))
     assert not lake.check().findings
+
+
+def test_files_of_attempts_that_come_too_late_do_not_count(lake: Lake, sp: Spark) -> None:
+    sp.session.conf.set("spark.sql.adaptive.enabled", "false")  # one stage makes and writes rows
+    data = Path(lake.create_table("a.t", SCHEMA).location, "data")
+
+    def late(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        (folder,) = data.iterdir()
+        (folder / "attempt").mkdir()
+        pq.write_table(pa.table({"id": [7], "n": [7]}), folder / "attempt" / "part-0.parquet")
+
+    sp.append(many(sp.session, 10).coalesce(1).mapInArrow(late, SCHEMA), "a.t")
+
+    assert len(list(data.rglob("*.parquet"))) == 2
+    assert sorted(lake.table("a.t").to_arrow().column("id").to_pylist()) == list(range(10))
+    assert lake.check().clean
 
 
 def test_a_merge_that_meets_another_change_is_made_again(lake: Lake, sp: Spark) -> None:
