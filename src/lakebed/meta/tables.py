@@ -26,9 +26,10 @@ _HEAD = (
     "SELECT t.table_id, t.uuid, n.name, t.name, t.location, t.write_mode, t.created_ms,"
     " t.head_version, t.head_time_ms, t.state_id, t.snapshot_id, t.last_sequence_number,"
     " t.next_file_id, t.next_row_id, t.live_files, t.live_rows, t.live_bytes, t.live_vectors,"
-    " t.live_deletes, t.next_vector_id, t.held_by, t.held_strict, t.held_until_ms"
+    " t.live_deletes, t.next_vector_id, t.held_by, t.held_strict, t.held_until_ms, t.dropped_ms"
     " FROM tables t JOIN namespaces n ON n.namespace_id = t.namespace_id"
 )
+_BY_ID = _HEAD + " WHERE t.table_id = ?"
 
 
 def find_table(tx: Tx, name: TableName) -> TableHead | None:
@@ -41,13 +42,13 @@ def find_table(tx: Tx, name: TableName) -> TableHead | None:
 
 def get_table(tx: Tx, table_id: TableId) -> TableHead | None:
     """Also a dropped one: its publications may still be under way."""
-    row = tx.one(_HEAD + " WHERE t.table_id = ?", (table_id,))
+    row = tx.one(_BY_ID, (table_id,))
     return _head(row) if row else None
 
 
 def find_by_id(tx: Tx, table_id: TableId) -> TableHead | None:
-    row = tx.one(_HEAD + " WHERE t.table_id = ? AND t.dropped_ms IS NULL", (table_id,))
-    return _head(row) if row else None
+    row = tx.one(_BY_ID, (table_id,))  # the same text, so that it is compiled once
+    return _head(row) if row and row[-1] is None else None
 
 
 def lock_tables(tx: Tx, table_ids: Sequence[TableId]) -> None:
@@ -348,4 +349,4 @@ def list_orders(tx: Tx, table_id: TableId) -> list[SortOrder]:
 
 def _head(row: Row) -> TableHead:
     name = TableName(tuple(row[2].split(".")), row[3])
-    return TableHead(TableId(row[0]), row[1], name, *row[4:])
+    return TableHead(TableId(row[0]), row[1], name, *row[4:-1])
