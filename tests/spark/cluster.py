@@ -72,16 +72,15 @@ class Cluster:
         ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         return {**ours, "SPARK_CONF_DIR": str(self.folder / "conf"), "SPARK_LOCAL_IP": "127.0.0.1"}
 
-    def settings(self, **more: str) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
         """What an application needs to be small, and to be found by its executors."""
         return {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.extraJavaOptions": LEAN,
             "spark.executor.extraJavaOptions": LEAN,
             "spark.executor.memory": "512m",
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "1",
             "spark.local.dir": str(self.folder / "local"),
-            **{name.replace("_", "."): value for name, value in more.items()},
         }
 
     def kill_worker_of(self, task: int) -> None:

@@ -32,7 +32,8 @@ here = str(pathlib.Path(__file__).parent)
 @p.step("silver.orders", key="id", partition_by=["day"])
 @expect.drop("cents >= 0", quarantine="silver.rejected")
 def orders(raw=changes("bronze.orders")):
-    return raw.drop("op").mapInArrow(pricing.priced(here), "id long, day string, cents long")
+    rows = raw.drop("op").mapInArrow(pricing.priced(here), "id long, day string, cents long")
+    return rows.selectExpr("*", "array(cents) AS history")  # lists are written by Python workers
 
 @p.step("gold.daily", mode="replace")
 @expect.fail("cents > 0")
@@ -109,16 +110,17 @@ def named(orders: list[tuple[int, str, int]]) -> list[dict[str, object]]:
 
 
 def command(
-    cluster: Cluster, lake: Lake, file: Path, *more: str, **settings: str
+    cluster: Cluster, lake: Lake, file: Path, *more: str, connectors: bool = False
 ) -> "subprocess.Popen[str]":
-    given = cluster.settings(**settings)
-    options = [f"--conf={name}={value}" for name, value in given.items()]
+    """Without the connectors it starts sooner: an empty cache has no jars."""
+    options = [f"--conf={name}={value}" for name, value in cluster.settings().items()]
+    without = {} if connectors else {"XDG_CACHE_HOME": str(cluster.folder / "cache")}
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "lakebed", "-l", lake.uri, "run", str(file)),
             *("--master", cluster.url, "--memory", "512m", *options, *more),
         ],
-        env=cluster.environment(),
+        env=cluster.environment() | without,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -137,7 +139,7 @@ def task_under_way(file: Path, driver: "subprocess.Popen[str]") -> int:
 
 def assert_merged(lake: Lake) -> None:
     """Each row once: to us, and to readers that know nothing of us."""
-    assert rows(lake, "silver.orders") == SILVER
+    assert rows(lake, "silver.orders", "id", "day", "cents") == SILVER
     assert rows(lake, "gold.daily") == [("mon", 350, 2), ("tue", 300, 1), ("wed", 500, 1)]
     assert rows(lake, "silver.rejected", "id") == [(4,), (6,)]
     assert read_by_others(lake, "silver.orders") == [SILVER, SILVER]
@@ -172,7 +174,7 @@ def test_a_driver_that_is_killed_changes_nothing_and_the_next_run_needs_no_datab
     assert lake.check().clean
     wait_until(lambda: not cluster.executors(), "executors that end with their driver")
 
-    run = command(cluster, lake, shop, "--json")
+    run = command(cluster, lake, shop, "--json", connectors=True)
     out, err = run.communicate(timeout=WAIT_S)
 
     assert run.returncode == 0, err
@@ -217,7 +219,8 @@ def test_an_executor_without_memory_is_one_message_and_the_next_run_works(
     file = tmp_path / "large.py"
     file.write_text(LARGE)
 
-    run = command(cluster, lake, file, f"--param=size={HUGE}", spark_task_maxFailures="1")
+    once = "--conf=spark.task.maxFailures=1"
+    run = command(cluster, lake, file, f"--param=size={HUGE}", once)
     _, err = run.communicate(timeout=WAIT_S)
 
     assert run.returncode == 1, err
