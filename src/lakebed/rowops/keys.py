@@ -1,7 +1,7 @@
 """Which files of a table can hold a row that a source's key values match."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -91,14 +91,20 @@ def _of_source(path: tuple[str, ...], source: Source, aliases: Aliases) -> str |
 def key_values(keys: Sequence[Key], schema: Schema, values_of: ValuesOf) -> list[KeyValues]:
     """`values_of` gives those of a key in the source; see KeyValues."""
     found = []
+    for key, kind in scalar_keys(keys):
+        values = values_of(key, kind)
+        if values is not None:
+            path = tuple(f.name for f in schema.path_of(key.field.id))
+            found.append(KeyValues(Column(path, key.field.id, kind), *values))
+    return found
+
+
+def scalar_keys(keys: Iterable[Key]) -> Iterator[tuple[Key, Scalar]]:
+    """Keys whose values tell files apart, with their types."""
     for key in keys:
         kind = key.field.type
         if isinstance(kind, Primitive | DecimalType | FixedType) and kind not in _FLOATS:
-            values = values_of(key, kind)
-            if values is not None:
-                path = tuple(f.name for f in schema.path_of(key.field.id))
-                found.append(KeyValues(Column(path, key.field.id, kind), *values))
-    return found
+            yield key, kind
 
 
 def source_values(

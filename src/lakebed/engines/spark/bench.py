@@ -14,7 +14,7 @@ from lakebed.core.plan import Plan
 from lakebed.engines.arrow.write import WriteOptions
 from lakebed.engines.spark.fit import fit, fitted, required
 from lakebed.engines.spark.joining import ROW_ID, SEQUENCE, Joining, Source, take_source
-from lakebed.engines.spark.keys import repeated_key, values_of
+from lakebed.engines.spark.keys import SourceKey, SourceValues, repeated_key, values_of
 from lakebed.engines.spark.positions import Hits, hits_in
 from lakebed.engines.spark.predicate import named
 from lakebed.engines.spark.read import read
@@ -28,7 +28,7 @@ from lakebed.model.files import DataFile
 from lakebed.model.ids import FieldId
 from lakebed.model.partitioning import PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
-from lakebed.model.types import Field, FixedType, Scalar, Stored
+from lakebed.model.types import Field, FixedType
 from lakebed.storage.base import Storage
 
 _ANY = FixedType(0)  # NULL is all that is looked for
@@ -112,7 +112,10 @@ class Bench:
     def together(
         self, frames: Sequence[DataFrame], schema: Schema, lineage: tuple[str, ...]
     ) -> DataFrame:
-        return reduce(DataFrame.union, [fitted(f, schema, beside=lineage) for f in frames])
+        """Columns stand in the schema's order; `write` fits what all frames have alike."""
+        if len({frame.schema.simpleString() for frame in frames}) > 1:
+            frames = [fitted(frame, schema, beside=lineage) for frame in frames]
+        return reduce(DataFrame.union, frames)
 
     def keyed(self, frame: DataFrame, key: Sequence[Field]) -> DataFrame:
         """The frame, in which no key may be NULL."""
@@ -133,15 +136,13 @@ class Bench:
         with told("looking for keys"):
             return repeated_key(source, key)
 
-    def key_values(
-        self, source: Source, column: str, kind: Scalar, most: int
-    ) -> tuple[list[Stored], bool] | None:
-        """The values of a column, sorted; only the first and the last when there are too many.
+    def key_values(self, source: Source, keys: Iterable[SourceKey], most: int) -> SourceValues:
+        """The values of columns, sorted; only the first and the last when there are too many.
 
-        None: they do not compare as the table's column does.
+        A column is left out that does not compare as the table's, whose type is given, does.
         """
         with told("looking for keys"):
-            return values_of(source, column, kind, most)
+            return values_of(source, keys, most)
 
     def joining(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
@@ -13,6 +13,7 @@ from lakebed.engines.spark.act import Act
 from lakebed.engines.spark.fit import fit
 from lakebed.engines.spark.layout import rows_per_file
 from lakebed.engines.spark.predicate import named
+from lakebed.engines.spark.session import is_connect
 from lakebed.engines.spark.types import spark_type
 from lakebed.engines.spark.values import Assignments, condition
 from lakebed.model.schema import Schema
@@ -46,8 +47,21 @@ class Source:
 def take_source(frame: DataFrame, beside: Iterable[str]) -> Source:
     """Computed once: a source that is computed again could differ."""
     row = unused("_lakebed_row", (*frame.columns, *beside))
-    numbered = frame.withColumn(row, F.monotonically_increasing_id()).localCheckpoint(eager=True)
-    return Source(numbered, tuple(frame.schema.fields), row, numbered.count())
+    numbered = frame.withColumn(row, F.monotonically_increasing_id())
+    kept, rows = _kept(numbered)
+    return Source(kept, tuple(frame.schema.fields), row, rows)
+
+
+def _kept(frame: DataFrame) -> tuple[DataFrame, int]:
+    """Rows are counted on the way where Spark tells of it: that saves a job."""
+    found: int | None = None
+    if is_connect(frame.sparkSession):
+        kept = frame.localCheckpoint(eager=True)
+    else:
+        seen = Observation()
+        kept = frame.observe(seen, F.count("*").alias("rows")).localCheckpoint(eager=True)
+        found = seen.get.get("rows")
+    return kept, kept.count() if found is None else found
 
 
 def unused(name: str, taken: Iterable[str]) -> str:
@@ -73,8 +87,8 @@ class Joining:
         self._t, self._s = (_quoted(alias) for alias in aliases)
         self._alias = aliases[0]
         self._target, self._rows = target.alias(aliases[0]), source.frame.alias(aliases[1])
-        small = source.rows <= rows_per_file(schema, _SENT_BYTES)
-        self._sent = F.broadcast(self._rows) if small else self._rows
+        self._is_small = source.rows <= rows_per_file(schema, _SENT_BYTES)
+        self._sent = F.broadcast(self._rows) if self._is_small else self._rows
         taken = (*(f.name for f in schema.fields), *source.names)
         self._act, self._met = (unused(f"_lakebed_{n}", taken) for n in ("act", "from"))
 
@@ -99,6 +113,8 @@ class Joining:
         """New rows of those of the source that meet none."""
         number = F.col(f"{self._s}.{_quoted(self._source.row)}")
         met = pairs.select(named(self._met)).distinct()
+        if self._is_small:  # as many numbers as the source has rows, at most
+            met = F.broadcast(met)
         left = self._rows.join(met, number == named(self._met), "left_anti")
         found = self._decided(left, acts, ()).where(self.act > 0)
         return self.written(found)

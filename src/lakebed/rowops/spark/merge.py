@@ -15,7 +15,7 @@ from lakebed.rowops.change import RowChange
 from lakebed.rowops.clause import Aliases, Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.delete import PLACE
-from lakebed.rowops.keys import MOST_VALUES, Key, key_values, keys_of
+from lakebed.rowops.keys import MOST_VALUES, Key, key_values, keys_of, scalar_keys
 from lakebed.rowops.merge import files_to_match, refuse_other_columns
 from lakebed.rowops.rows import ROW_ID
 from lakebed.rowops.settle import Tally
@@ -81,8 +81,11 @@ def _keys(matching: Matching, schema: Schema, source: "Source") -> list[Key]:
 def _files(
     target: SparkTarget, source: "Source", keys: Sequence[Key], matching: Matching
 ) -> tuple[list[LiveFile], Predicate]:
+    sought = [(key.column, kind) for key, kind in scalar_keys(keys)]
+    found = target.bench.key_values(source, sought, MOST_VALUES)
+
     def values_of(key: Key, kind: Scalar) -> tuple[list[Stored], bool] | None:
-        return target.bench.key_values(source, key.column, kind, MOST_VALUES)
+        return found.get((key.column, kind))
 
     values = key_values(keys, target.table.schema, values_of)
     return files_to_match(target.table, values, matching.on, matching.aliases)
