@@ -1,6 +1,7 @@
 """Tables as DataFrames, each trap with a filter, by both readers and as `table.scan` has them."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import lakebed
 from lakebed import Lake, Table
 from lakebed.api.spark import Spark
+from lakebed.core import holding
 from lakebed.model.errors import InvalidInput, SparkError, TableNotFound, UnsupportedFeature
 from tests.spark.same import assert_same, rows_of, rows_of_each
 
@@ -464,3 +467,32 @@ def test_wrong_requests_are_refused(lake: Lake, sp: Spark) -> None:
         lake.spark("session")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="cannot have options"):
         lake.spark(sp.session, ui=True)
+
+
+def test_versions_of_frames_are_held_until_the_lake_is_closed(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That they are given back before is shown by tests/spark/test_session.py, in a program of its
+    own: here the frames of pytest keep DataFrames alive."""
+    monkeypatch.setattr(holding, "AFTER_S", 0.0)
+    monkeypatch.setattr(holding, "BEAT_S", 0.05)
+    with lakebed.open(tmp_path, create=True) as lake:
+        sp, table = lake.spark(spark), lake.create_table("s.t", "id long")
+        for number in range(3):
+            table.append([{"id": number}])
+        made = [
+            sp.table("s.t", version=1, reader="parquet").where("id = 0"),
+            sp.table("s.t", version=2, reader="iceberg").selectExpr("id + 1 AS n"),
+            sp.sql("SELECT id + 1 AS n FROM s.t WHERE id > 0"),
+        ]
+        deadline = time.monotonic() + 120
+        while held(table) != [1, 2, 3]:
+            assert time.monotonic() < deadline, held(table)
+            time.sleep(0.05)
+        assert all(frame.collect() for frame in made)
+    with lakebed.open(tmp_path) as again:
+        assert held(again.table("s.t")) == []
+
+
+def held(table: Table) -> list[int]:
+    return sorted(int(lease.version or 0) for lease in table._parts.leases.active(table._id))

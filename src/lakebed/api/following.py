@@ -6,6 +6,7 @@ Nothing is kept here: the reader keeps its offset, and the same two offsets give
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+from weakref import ref
 
 from lakebed.api.offset import Offset
 from lakebed.api.options import check_number
@@ -61,6 +62,7 @@ class Following:
         head = line()
         self._ledger = parts.outbox.ledger(head.id)
         self._known = head.version
+        self._held = -1  # the version from which on rows are being read
         state = parts.planner.state(head, head.version)
         self._shape = _shape(state.schema)
         self._schema = open_to_all(state.schema)
@@ -112,9 +114,10 @@ class Following:
         return replace(end, since=position.since if begins else None, table=head.uuid)
 
     def tasks(self, start: Offset, end: Offset) -> list[ReadTask] | list[ChangeTask]:
-        """What is between two offsets, for workers to read."""
+        """What is between two offsets, for workers to read; kept until other ones are asked for."""
         if start == end:
             return []
+        self._hold(end.version if start.snapshot else max(start.version, 0))
         _refuse_other_table(self._line(), end)
         if end.since is not None:
             start = Offset(end.since)
@@ -132,6 +135,17 @@ class Following:
             for step in parts
             for task in read_tasks(uri, narrowed(step.came, self._columns, self._where))
         ]
+
+    def _hold(self, version: int) -> None:
+        """What comes after a version is kept with it."""
+        self._held, this = version, ref(self)
+        head = self._line()
+
+        def in_use() -> bool:
+            alive = this()
+            return alive is not None and alive._held == version  # noqa: SLF001 - of this class
+
+        self._parts.holding.keep(head.id, Version(version), in_use)
 
     def _parts_between(self, start: Offset, end: Offset) -> Iterator[Step]:
         head = self._line()

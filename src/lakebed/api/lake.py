@@ -350,6 +350,7 @@ class Lake:
         """Let background publication finish what it can, and give connections back."""
         self._parts.worker.close(_CLOSE_WAIT_S)
         self._parts.engines.close()
+        self._parts.holding.close()
         self._parts.close()
 
     def __enter__(self) -> Self:

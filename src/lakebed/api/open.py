@@ -319,6 +319,7 @@ def _wire(
     from lakebed.core.catalog import Catalog
     from lakebed.core.commit import Committer
     from lakebed.core.extremes import Extremes
+    from lakebed.core.holding import Holding
     from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
     from lakebed.core.refs import Refs
@@ -347,6 +348,7 @@ def _wire(
     }
     drainer = Drainer(outbox, storage, publishers, settings.value)
     worker = Worker(drainer)
+    leases = Leases(store, lambda: float(settings.value("lease.ttl-s")))
     lake = Lake(
         Parts(
             uri=_shown(place),
@@ -362,7 +364,8 @@ def _wire(
             outbox=outbox,
             drainer=drainer,
             worker=worker,
-            leases=Leases(store, lambda: float(settings.value("lease.ttl-s"))),
+            leases=leases,
+            holding=Holding(leases),
             engines=Pool(),
             close=store.close,
             settings=settings,

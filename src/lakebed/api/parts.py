@@ -7,6 +7,7 @@ from lakebed.api.settings import Settings
 from lakebed.core.catalog import Catalog
 from lakebed.core.commit import Committer
 from lakebed.core.extremes import Extremes
+from lakebed.core.holding import Holding
 from lakebed.core.lease import Leases
 from lakebed.core.outbox import Outbox
 from lakebed.core.refs import Refs
@@ -36,6 +37,7 @@ class Parts:
     drainer: Drainer
     worker: Worker
     leases: Leases
+    holding: Holding
     engines: Pool
     close: Callable[[], None]  # gives the database connections back
     settings: Settings

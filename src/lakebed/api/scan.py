@@ -56,8 +56,14 @@ class Scan:
         )
 
     def tasks(self) -> list[ReadTask]:
-        """The same rows for other processes to read: tasks pickle, and need the warehouse alone."""
-        return read_tasks(self._parts.storage.root_uri, self.plan())
+        """The same rows for other processes to read: tasks pickle, and need the warehouse alone.
+
+        A lease keeps the version for `lease.ttl-s` from now on.
+        """
+        plan = self.plan()
+        if self._table_id is not None:
+            self._parts.leases.grant(self._table_id, plan.version)
+        return read_tasks(self._parts.storage.root_uri, plan)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """For everything that takes Arrow streams: `table.append(other.scan(where=…))`."""

@@ -91,4 +91,5 @@ class Spark(SparkSql):
         require(self._parts.principal, "read", str(table_name))
         head = point.head(self._parts, self._parts.catalog.find(table_name))
         pinned = Pinned(head, point.commit(self._parts, head), wanted, predicate)
-        return SparkTables(self._parts, self._session).frame(pinned, chosen)
+        tables = SparkTables(self._parts, self._session)
+        return tables.held(tables.frame(pinned, chosen), [pinned])

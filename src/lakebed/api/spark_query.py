@@ -1,7 +1,7 @@
 """Queries in Spark's SQL: the lake's tables in them are bound at one set of versions."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakebed.api.parts import Parts
@@ -42,10 +42,11 @@ def run_query(parts: Parts, session: "SparkSession", text: str) -> "DataFrame":
     query = read_query(parts, session, text)
     if not query.tables:
         return session.sql(query.text)
-    reading = _Reading(parts, session)
-    names, frames = reading.frames(query.tables)
+    reading = _Reading(parts, SparkTables(parts, session), session)
+    names = [reading.name(table, head) for table, head in reading.heads(query.tables)]
     # Spark's own formatting binds frames without leaving views behind, on Spark Connect too.
-    return session.sql("".join(_formatted(query, names)), **frames)
+    made = session.sql("".join(_formatted(query, names)), **reading.frames)
+    return reading.tables.held(made, reading.pinned.values())
 
 
 def _formatted(query: SparkQuery, names: list[str]) -> Iterator[str]:
@@ -71,28 +72,35 @@ def _table_name(table: SparkTable) -> tuple[str, MetadataTable | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    parts: Parts
-    session: "SparkSession"
+    """Frames of what a query reads, by the names that stand for them."""
 
-    def frames(self, tables: Sequence[SparkTable]) -> tuple[list[str], dict[str, Any]]:
-        """All of them at one moment; a name for each, and the frame behind each name."""
+    parts: Parts
+    tables: SparkTables
+    session: "SparkSession"
+    frames: dict[str, Any] = field(default_factory=dict)
+    pinned: dict[str, Pinned] = field(default_factory=dict)
+
+    def heads(self, tables: Sequence[SparkTable]) -> Iterator[tuple[SparkTable, TableHead]]:
+        """All of them at one moment."""
         wanted = [parse_table_name(_table_name(table)[0]) for table in tables]
         heads = self.parts.catalog.find_many(wanted)
-        reading, names, frames = SparkTables(self.parts, self.session), [], dict[str, Any]()
-        for table, main in zip(tables, heads, strict=True):
-            require(self.parts.principal, "read", str(main.name))
-            _, metadata = _table_name(table)
-            if metadata is not None:
-                name = f"lakebed_{main.id}_{metadata}"
-                made = frames.get(name) or self._about(table, main, metadata)
-            else:
-                pinned = self._pinned(table, main)
-                # One name for one version: Spark cannot analyse two views of one metadata file.
-                name = f"lakebed_{pinned.head.id}_{pinned.head.line}_{pinned.commit.version}"
-                made = frames.get(name) or reading.frame(pinned, "auto")
-            names.append(name)
-            frames[name] = made
-        return names, frames
+        for head in heads:
+            require(self.parts.principal, "read", str(head.name))
+        return zip(tables, heads, strict=True)
+
+    def name(self, table: SparkTable, main: TableHead) -> str:
+        _, metadata = _table_name(table)
+        if metadata is not None:
+            name = f"lakebed_{main.id}_{metadata}"
+            self.frames[name] = self._about(table, main, metadata)
+            return name
+        pinned = self._pinned(table, main)
+        # One name for one version: Spark cannot analyse two views of one Iceberg metadata file.
+        name = f"lakebed_{pinned.head.id}_{pinned.head.line}_{pinned.commit.version}"
+        if name not in self.frames:
+            self.frames[name] = self.tables.frame(pinned, "auto")
+            self.pinned[name] = pinned
+        return name
 
     def _pinned(self, table: SparkTable, main: TableHead) -> Pinned:
         point = to_point(table.version, table.timestamp, table.ref)

@@ -2,13 +2,19 @@
 own Parquet reader on the files that the plan names."""
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from lakebed.api.parts import Parts
 from lakebed.core.scan import chosen_columns, make_plan
-from lakebed.engines import published_frame, spark_frame, spark_reads_iceberg
+from lakebed.engines import (
+    published_frame,
+    spark_frame,
+    spark_frame_in_use,
+    spark_reads_iceberg,
+)
 from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput, LakebedError, SparkError
 from lakebed.model.expressions import Predicate
@@ -49,11 +55,22 @@ class SparkTables:
 
     def frame(self, pinned: Pinned, reader: Reader) -> "DataFrame":
         state = self._parts.planner.state(pinned.head, pinned.commit.version)
-        if reader != "parquet":
-            location = self._published(pinned, state, reader)
-            if location is not None:
-                return self._by_iceberg(pinned, state, location)
-        return self._by_parquet(pinned)
+        location = None if reader == "parquet" else self._published(pinned, state, reader)
+        if location is None:
+            return self._by_parquet(pinned)
+        return self._by_iceberg(pinned, state, location)
+
+    def held(self, made: "DataFrame", of: Iterable[Pinned]) -> "DataFrame":
+        """The frame; the versions it was made of are not cleaned as long as it is of use."""
+        in_use = spark_frame_in_use(made) or self._for_a_time()
+        for pinned in of:
+            self._parts.holding.keep(pinned.head.id, pinned.commit.version, in_use)
+        return made
+
+    def _for_a_time(self) -> Callable[[], bool]:
+        """Where nobody can tell, as on Spark Connect."""
+        until = time.monotonic() + float(self._parts.settings.value("lease.ttl-s"))
+        return lambda: time.monotonic() < until
 
     def _by_iceberg(self, pinned: Pinned, state: TableState, location: str) -> "DataFrame":
         schema, where = state.schema, pinned.where

@@ -79,6 +79,12 @@ class Leases:
         """`prefix` begins the names of the data files that the writer makes."""
         return self._keeper(table_id, "write", None, prefix, AFTER_S)
 
+    def grant(self, table_id: TableId, version: Version) -> None:
+        """For readers that cannot renew it: it lasts once, from now on for all of them."""
+        name = f"tasks-{table_id}-{version}"
+        lease = leases.Lease(name, table_id, "read", version, None, _owner())
+        LeaseKeeper(self._store, lease, ttl_s=self._ttl_s(), after_s=0.0).touch()
+
     def active(self, table_id: TableId) -> list[leases.Lease]:
         with self._store.read() as tx:
             return leases.active_leases(tx, table_id)
@@ -91,9 +97,12 @@ class Leases:
         prefix: str | None,
         after_s: float,
     ) -> LeaseKeeper:
-        owner = f"{platform.node()}:{os.getpid()}"
-        lease = leases.Lease(uuid.uuid4().hex, table_id, kind, version, prefix, owner)
+        lease = leases.Lease(uuid.uuid4().hex, table_id, kind, version, prefix, _owner())
         return LeaseKeeper(self._store, lease, ttl_s=self._ttl_s(), after_s=after_s)
+
+
+def _owner() -> str:
+    return f"{platform.node()}:{os.getpid()}"
 
 
 # Begins one read; None where nobody could take away what is read.

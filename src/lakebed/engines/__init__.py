@@ -1,6 +1,6 @@
 """Engines read plans and write data files. All but Arrow are imported when first needed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,13 @@ def spark_frame(
     from lakebed.engines.spark.read import read
 
     return read(session, plan, storage, metadata=metadata)
+
+
+def spark_frame_in_use(frame: "DataFrame") -> Callable[[], bool] | None:
+    """Tells whether anything made of the frame still lives; None: nobody can tell."""
+    from lakebed.engines.spark.lifetime import in_use
+
+    return in_use(frame)
 
 
 def spark_bench(session: "SparkSession", storage: Storage) -> "Bench":
