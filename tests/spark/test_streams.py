@@ -69,8 +69,15 @@ def test_a_stream_begins_where_it_is_told(
     spark: SparkSession, lake: Lake, source: lakebed.Table, checkpoint: str
 ) -> None:
     run(sink(followed(spark, lake, startingVersion=1), lake, checkpoint))
-
     assert ids(lake) == [3]
+
+    source.append([{"id": 4, "v": "d"}])
+    later = source.append([{"id": 5, "v": "e"}])
+    started = {"startingTimestamp": later.time_ms, "maxFilesPerTrigger": 1}
+    source.append([{"id": 6, "v": "f"}])
+    for expected in ([5], [5, 6]):
+        run(sink(followed(spark, lake, **started), lake, f"{checkpoint}-later"), "s.later")
+        assert ids(lake, "s.later") == expected
 
 
 def test_a_running_query_takes_no_more_versions_at_once_than_it_may(
@@ -204,6 +211,7 @@ def test_a_checkpoint_that_was_set_back_is_refused_not_ignored(
     source.append([{"id": 4, "v": "d"}])
     run(writer("one"))
 
+    assert lake.table("s.out").last_txn("app") == 1
     with pytest.raises(StreamingQueryException, match="the checkpoint was set back"):
         run(writer("two"))
     assert ids(lake) == [1, 2, 3, 4]

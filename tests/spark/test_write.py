@@ -280,6 +280,20 @@ def test_sorted_tables_get_sorted_files(partition_by: list[str], lake: Lake, sp:
         assert read == sorted(read, reverse=True)
 
 
+def test_a_small_frame_makes_one_file_whatever_it_comes_from(lake: Lake, sp: Spark) -> None:
+    table = lake.create_table("a.t", "id long")
+    by_python = frame(sp, [(n,) for n in range(10)], "id long")
+    assert by_python.rdd.getNumPartitions() == 2
+
+    for small in (by_python, sp.session.range(0, 10, numPartitions=4)):
+        sp.append(small, "a.t")
+    sp.update("a.t", {"id": "id + 100"}, "id < 5")
+
+    added = [file.added_version for file in table.files()]
+    assert sorted(added) == [3, 3, 3]  # two files with a vector, and one of new rows
+    assert table.scan(where="id >= 100").plan().files[0].file.record_count == 10
+
+
 def test_a_large_frame_of_few_partitions_makes_few_files(lake: Lake, sp: Spark) -> None:
     table = lake.create_table("a.t", "id long, n int", partition_by=["n"])
     made = sp.session.range(0, 10_000, numPartitions=8)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
+from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -21,6 +22,7 @@ from lakebed.model.types import INTEGERS, DecimalType, FixedType, Primitive, Typ
 # seed that Iceberg's buckets begin with.
 _SEED_ZERO = -1693959553
 _SMALL_BYTES = 64 * 2**20
+_UNKNOWN_BYTES = 2**63 - 1  # what Spark says of a source that does not tell its size
 _LEAST_ROWS = 10_000
 _COMPRESSED = 4  # a guess: what encodings and zstd save, with care
 _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "int": 4, "float": 4, "date": 4, "string": 20}
@@ -52,9 +54,9 @@ def moved(frame: DataFrame, keys: Mapping[str, Column]) -> DataFrame:
 
 
 def evened(frame: DataFrame) -> DataFrame:
-    """Rows of a frame that is known to be small come together; a large one stays as it is."""
+    """Rows of a frame that is small, or may be, come together; a large one stays as it is."""
     size_bytes = _estimate(frame)
-    small = size_bytes is not None and size_bytes <= _SMALL_BYTES
+    small = size_bytes is None or size_bytes <= _SMALL_BYTES
     return frame.hint("rebalance") if small and is_adaptive(frame.sparkSession) else frame
 
 
@@ -136,8 +138,17 @@ def _by_arrow(column: Column, kind: Type, transform: Transform) -> Column:
 
 
 def _estimate(frame: DataFrame) -> int | None:
-    """What Spark's planner thinks that the rows take; a client of Spark Connect cannot ask."""
+    """What Spark's planner thinks that the rows take; None: it does not know.
+
+    It does not of rows that Python made, and a client of Spark Connect cannot ask.
+    """
     if is_connect(frame.sparkSession):
         return None
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - no other way
+    leaves = plan.collectLeaves()
+    sizes = [_size_bytes(leaves.apply(number)) for number in range(leaves.size())]
+    return None if max(sizes, default=0) >= _UNKNOWN_BYTES else _size_bytes(plan)
+
+
+def _size_bytes(plan: JavaObject) -> int:
     return int(str(plan.stats().sizeInBytes()))
