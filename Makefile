@@ -46,7 +46,7 @@ spark: $(DUCKDB155)/.ready jars ## the tests on Spark
 	$(WITH_SERVERS) $(PYTEST) -m spark
 
 jars: $(VENV)/.ready # Spark's connectors, once; .venv has PySpark and a Java
-	$(BIN)/lakebed spark jars > /dev/null
+	$(BIN)/lakebed spark jars --set connectors --set jdbc > /dev/null
 
 faults: $(VENV)/.ready ## a crash at every named step, then a check
 	$(WITH_SERVERS) $(PYTEST) -m faults

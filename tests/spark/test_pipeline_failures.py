@@ -1,12 +1,18 @@
 """Steps that fail, or give what cannot be written or is not expected: told, and nothing changes."""
 
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import lakebed
 from lakebed.api.lake import Lake
 from lakebed.model.errors import (
     AmbiguousMerge,
@@ -47,6 +53,8 @@ def test_a_failing_step_leaves_its_line_and_no_table(orders: Lake, spark: SparkS
         (lambda raw: None, "returned nothing"),
         (lambda raw: raw.count(), "returned a int"),
         (lambda raw: raw.join(raw.alias("x"), F.lit(True)), "two columns 'id'"),
+        (lambda raw: raw.join(raw.alias("x"), F.lit(True)).select("id"), "AMBIGUOUS_REFERENCE"),
+        (lambda raw: raw.where(int("one")), "ValueError: invalid literal"),
         (lambda raw: raw.withColumn("x", F.lit(None)), "column 'x' has no type"),
         (lambda raw: raw.select(F.expr("1/0").alias("id")), "DIVIDE_BY_ZERO"),
         (
@@ -69,6 +77,7 @@ def test_bad_results_are_one_message(
 
     assert caught.value.message.startswith("step a.b (test_pipeline_failures.py:")
     assert not orders.has_table("a.b")
+    assert orders.check().notes == [], "no half of it is left"
 
 
 def test_keys_that_are_null_or_double_are_refused(orders: Lake, spark: SparkSession) -> None:
@@ -223,3 +232,59 @@ def test_expectations_that_fail_stop_the_run(
     with pytest.raises(ExpectationFailed, match=said):
         p.run(orders, session=spark)
     assert not orders.has_table("silver.orders")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(mount(folder), check=False, capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root may mount a disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def wait_for_room(folder: Path, spark: SparkSession) -> None:
+    """What was written of it has gone; Spark's writer holds its file until it is collected."""
+    assert [path for path in folder.rglob("*.parquet") if path.is_file()] == []
+    assert spark._jvm is not None
+    for _ in range(600):
+        spark._jvm.java.lang.System.gc()
+        if shutil.disk_usage(folder).used < 1_000_000:
+            return
+        time.sleep(0.1)
+    raise AssertionError(shutil.disk_usage(folder))
+
+
+def mount(folder: Path) -> list[str]:
+    return ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+
+
+def test_a_full_disk_is_one_message_and_the_next_run_works(
+    small: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    def pipeline(rows: int) -> Pipeline:
+        p = Pipeline("p")
+
+        @p.step("a.first", mode="replace")
+        def first(n: DataFrame = source(lambda spark: spark.range(10))) -> DataFrame:
+            return n
+
+        @p.step("a.large", mode="replace")
+        def large(n: DataFrame = current("a.first")) -> DataFrame:
+            return n.sparkSession.range(rows).select(F.rand().alias("x"))
+
+        return p
+
+    with lakebed.open(tmp_path / "lake", warehouse=str(small / "w"), create=True) as lake:
+        with pytest.raises(
+            LakebedError, match=r"step a\.large .*No space left on device"
+        ) as caught:
+            pipeline(2_000_000).run(lake, session=spark)
+        assert caught.value.context["place"].startswith("test_pipeline_failures.py:")  # type: ignore[attr-defined]
+        assert lake.tables() == []
+        wait_for_room(small, spark)
+        assert pipeline(10).run(lake, session=spark).status == "succeeded"
+        assert lake.check().clean

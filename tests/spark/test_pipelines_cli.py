@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pytest
@@ -33,6 +34,7 @@ def out(raw=changes("a.in")):
 
 @p.step("c.out", mode="replace")
 def last(out=current("b.out")):
+    out.collect()
     (here / "reached").touch()
     while (here / "wait").exists():
         time.sleep(0.05)
@@ -40,12 +42,14 @@ def last(out=current("b.out")):
 """
 
 
-def command(folder: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+def command(
+    folder: Path, *arguments: str, stdout: IO[str] | int = subprocess.PIPE, **environment: str
+) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "lakebed", "-l", str(folder / "lake"), *arguments],
         cwd=folder,
         env={**os.environ, "JDK_JAVA_OPTIONS": LEAN, **environment},
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -59,6 +63,20 @@ def project(tmp_path: Path) -> Path:
         lake.create_table("a.in", "id long not null", primary_key=["id"])
         lake.table("a.in").append([{"id": 1}, {"id": 2}])
     return tmp_path
+
+
+def wait_for_rows(told: Path, process: "subprocess.Popen[str]") -> None:
+    """Until an event says that the step c.out has read both rows."""
+    for _ in range(2400):
+        for line in told.read_text().splitlines(keepends=True):
+            event = json.loads(line) if line.endswith("\n") else {}
+            if event.get("event") == "progressed" and event["table"] == "c.out":
+                assert (event["rows_read"], event["bytes_read"] > 0) == (2, True)
+                return
+        if process.poll() is not None:
+            raise AssertionError(process.communicate())
+        time.sleep(0.05)
+    raise AssertionError(told.read_text())
 
 
 def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
@@ -103,8 +121,11 @@ def test_a_run_that_is_stopped_changes_nothing_and_the_next_one_works(
     project: Path, spark: SparkSession, how: str
 ) -> None:
     (project / "wait").touch()
-    run = command(project, "run", "slow.py", "--master", "local[1]")
+    told = project / "told"
+    with told.open("w") as stdout:
+        run = command(project, "run", "slow.py", "--master", "local[1]", "--json", stdout=stdout)
     wait_for(project / "reached", run)
+    wait_for_rows(told, run)
     with lakebed.open(project / "lake") as lake:
         (under_way,) = lake.runs.list()
         assert under_way.status == "running"
@@ -169,6 +190,36 @@ def test_a_cluster_that_is_not_there_is_one_message_and_the_next_run_works(
     with lakebed.open(project / "lake") as lake:
         assert lake.tables() == ["a.in"]
         assert load_pipeline(project / "slow.py").run(lake, session=spark).status == "succeeded"
+
+
+LARGE = """
+from lakebed.pipelines import Pipeline
+p = Pipeline("large")
+
+@p.step("b.large", key="id")
+def large(spark, *, size: int):
+    return spark.range(1).selectExpr("id", f"size(array_repeat(id, {size})) AS n")
+"""
+
+
+def test_a_spark_without_memory_is_one_message_and_the_next_run_works(
+    project: Path, spark: SparkSession
+) -> None:
+    (project / "large.py").write_text(LARGE)
+    huge = "--param=size=400000000"  # refused by Java at once: the memory is not touched
+    run = command(project, "run", "large.py", "--master", "local[1]", "--memory", "512m", huge)
+    _, err = run.communicate(timeout=300)
+
+    assert run.returncode == 1
+    (message,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert message.startswith("error: step b.large (large.py:5): Spark ")
+    assert "memory" in message
+    assert "Traceback" not in err
+    assert "\tat " not in err, "no page of Java"
+    with lakebed.open(project / "lake") as lake:
+        assert lake.tables() == ["a.in"]
+        load_pipeline(project / "large.py").run(lake, session=spark, params={"size": "3"})
+        assert lake.table("b.large").to_arrow().to_pylist() == [{"id": 0, "n": 3}]
 
 
 def test_a_pipeline_is_tested_in_one_line(spark: SparkSession) -> None:

@@ -4,13 +4,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+import psycopg
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.api.lake import Lake
-from lakebed.pipelines import Pipeline, changes, current, expect
+from lakebed.pipelines import Pipeline, changes, current, expect, jdbc
+from tests.spark.shop import rows
 
 CONNECTED = """
 import sys
@@ -85,6 +88,27 @@ def test_a_pipeline_runs_on_postgresql(
         run_both(lake, spark)
 
 
+def test_another_database_is_read_by_the_driver_of_the_jdbc_jars(
+    postgres_url: str, lake: Lake, spark: SparkSession
+) -> None:
+    server, _, schema = postgres_url.partition("schema=")
+    parts = urlsplit(server)
+    with psycopg.connect(server.rstrip("?&"), autocommit=True) as connection:
+        connection.execute(f'CREATE TABLE "{schema}".people (id bigint, name text)')
+        connection.execute(f"INSERT INTO \"{schema}\".people VALUES (1, 'Ada'), (2, NULL)")
+    url = f"jdbc:postgresql://{parts.hostname}:{parts.port}{parts.path}"
+    login = {"user": unquote(parts.username or ""), "password": unquote(parts.password or "")}
+    p = Pipeline("p")
+
+    @p.step("b.people", key="id")
+    def people(all: DataFrame = jdbc(url, table=f'"{schema}".people', **login)) -> DataFrame:
+        return all
+
+    p.run(lake, session=spark)
+
+    assert rows(lake, "b.people") == [(1, "Ada"), (2, None)]
+
+
 def test_a_pipeline_runs_through_spark_connect(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", CONNECTED, str(tmp_path / "lake")],
@@ -92,7 +116,7 @@ def test_a_pipeline_runs_through_spark_connect(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # any port
     )
 
     assert answer.stdout.strip().endswith("done"), answer.stderr

@@ -102,9 +102,9 @@ class ActiveRun:
     def cursor(self, step: str, given: str) -> Cursor | None:
         return self._cursors.get((step, given))
 
-    def marks(self, step: str, given: str) -> dict[str, FileMark]:
-        """Files that the step has read, by path."""
-        found = self._parts.runs.marks(self.run.pipeline, step, given)
+    def marks(self, step: str, given: str, paths: Sequence[str]) -> dict[str, FileMark]:
+        """Those of some files that the step has read, by path."""
+        found = self._parts.runs.marks(self.run.pipeline, step, given, paths)
         return {mark.path: mark for mark in found}
 
     def scratch(self, name: str) -> str:

@@ -1,6 +1,7 @@
 """How a run is shown while it goes on: lines for people, JSON lines for programs."""
 
 import dataclasses
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from lakebed.cli.output import count_of, one_line, say, to_json, write_bytes
 
 if TYPE_CHECKING:
     from lakebed.model.runs import Run, StepReport
-    from lakebed.pipelines.progress import Event, Listener
+    from lakebed.pipelines.progress import Event, Listener, Progressed
 
 
 @contextmanager
@@ -57,8 +58,8 @@ class _Live:
 
     def __init__(self, terminal: bool) -> None:
         self._terminal = terminal
-        self._under_way: list[str] = []
-        self._tasks = ""
+        self._under_way: dict[str, str] = {}  # how far each step is
+        self._of_all = ""
 
     def listen(self, event: "Event") -> None:
         from lakebed.pipelines.progress import (
@@ -78,14 +79,16 @@ class _Live:
                 self._under_way.clear()
                 say(f"beginning again: {reason}")
             case StepBegan(table, how):
-                self._under_way.append(table)
+                self._under_way[table] = ""
                 if not self._terminal:
                     say(f"{table}: began" + ("" if how == "incremental" else f" ({how})"))
-            case Progressed(_, done, tasks):
-                self._tasks = f" ({done}/{tasks} tasks)" if tasks else ""
+            case Progressed(table):
+                if table is None:
+                    self._of_all = how_far(event)
+                elif table in self._under_way:
+                    self._under_way[table] = how_far(event)
             case StepEnded(report):
-                if report.table in self._under_way:
-                    self._under_way.remove(report.table)
+                self._under_way.pop(report.table, None)
                 say(step_line(report))
             case RunEnded(run):
                 self._under_way.clear()
@@ -99,8 +102,28 @@ class _Live:
 
     def _show(self) -> None:
         if self._terminal and self._under_way:
-            sys.stderr.write(f"… {', '.join(self._under_way)}{self._tasks}")
+            said = ", ".join(
+                f"{t}{f' ({far})' if far else ''}" for t, far in self._under_way.items()
+            )
+            line = f"… {said}{f' ({self._of_all})' if self._of_all else ''}"
+            sys.stderr.write(line[: shutil.get_terminal_size().columns - 1])
             sys.stderr.flush()
+
+
+def how_far(event: "Progressed") -> str:
+    """`3/8 tasks of 2 stages, 1,000 rows (2.5 MB) read, …`; what there is none of is left out."""
+    parts = []
+    if event.tasks:
+        parts.append(f"{event.done}/{event.tasks} tasks of {count_of(event.stages, 'stage')}")
+    for rows, size, what in (
+        (event.rows_read, event.bytes_read, "read"),
+        (event.rows_written, event.bytes_written, "written"),
+    ):
+        if rows:
+            parts.append(f"{count_of(rows, 'row')} ({size / 1e6:,.1f} MB) {what}")
+        elif size:
+            parts.append(f"{size / 1e6:,.1f} MB {what}")
+    return ", ".join(parts)
 
 
 def step_line(report: "StepReport") -> str:

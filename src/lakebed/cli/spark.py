@@ -19,7 +19,8 @@ def spark() -> None:
     "sets",
     multiple=True,
     metavar="NAME",
-    help="Which jars; several times for several. Default: connectors (Iceberg and Delta).",
+    help="Which jars: connectors (Iceberg and Delta, the default) or jdbc (PostgreSQL's driver);"
+    " several times for both.",
 )
 @pass_call
 def jars(call: Call, sets: tuple[str, ...]) -> None:

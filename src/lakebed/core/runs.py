@@ -81,9 +81,11 @@ class Runs:
         with self._store.read() as tx:
             return {(c.step, c.input): c for c in cursors.list_cursors(tx, pipeline)}
 
-    def marks(self, pipeline: str, step: str, given: str) -> Sequence[FileMark]:
+    def marks(
+        self, pipeline: str, step: str, given: str, paths: Sequence[str]
+    ) -> Sequence[FileMark]:
         with self._store.read() as tx:
-            return cursors.list_marks(tx, pipeline, step, given)
+            return cursors.find_marks(tx, pipeline, step, given, paths)
 
     def upstream(self, table_id: TableId) -> list[LineageEdge]:
         """What a table was made from, and what that was made from; the newest time of each."""

@@ -51,10 +51,14 @@ def forget_marks(tx: Tx, pipeline: str, step: str, given: str) -> None:
     )
 
 
-def list_marks(tx: Tx, pipeline: str, step: str, given: str) -> list[FileMark]:
+def find_marks(
+    tx: Tx, pipeline: str, step: str, given: str, paths: Sequence[str]
+) -> list[FileMark]:
+    """Those of some files that have been read."""
+    places = ", ".join("?" * len(paths))
     rows = tx.all(
-        "SELECT path, size_bytes, modified_ms FROM input_files"
-        " WHERE pipeline = ? AND step = ? AND input = ?",
-        (pipeline, step, given),
+        "SELECT path, size_bytes, modified_ms FROM input_files"  # noqa: S608 - placeholders alone
+        f" WHERE pipeline = ? AND step = ? AND input = ? AND path IN ({places})",
+        (pipeline, step, given, *paths),
     )
     return [FileMark(step, given, *row) for row in rows]

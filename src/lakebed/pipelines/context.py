@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -78,7 +79,9 @@ class Context:
         if self._spark is not None:
             try:
                 self._spark.session.interruptTag(self.tag)
-            except (PySparkException, AttributeError):
+            except (PySparkException, Py4JError, ConnectionError):
+                return  # Spark has ended, and its jobs with it
+            except AttributeError:
                 return  # a session that knows no tags lets its jobs end by themselves
 
     def enter_thread(self) -> None:
@@ -86,8 +89,8 @@ class Context:
         if self._spark is not None:
             try:
                 self._spark.session.addTag(self.tag)
-            except (PySparkException, AttributeError):
-                return
+            except (PySparkException, Py4JError, ConnectionError, AttributeError):
+                return  # what comes next will tell
 
     @property
     def tag(self) -> str:

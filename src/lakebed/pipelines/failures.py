@@ -39,7 +39,7 @@ def step_failed(step: Step, error: Exception) -> Exception:
             **{**error.context, "step": step.table, "place": place},
         )
     ours = ":" not in user_line(error, step.file)
-    if ours and not isinstance(error, PySparkException | Py4JError):
+    if ours and not isinstance(error, PySparkException | Py4JError | ConnectionError):
         return error  # not from the step: a defect, or a machine that fails
     what, hint = _spoken(error)
     return StepFailed(
@@ -103,6 +103,9 @@ def _spoken(error: BaseException) -> tuple[str, str]:
     loss = loss_in(str(error))
     if loss is not None:
         return loss
+    if "ClassNotFoundException: org.postgresql" in str(error) or "No suitable driver" in str(error):
+        hint = "PostgreSQL's: `lakebed spark jars --set jdbc`; others: --conf spark.jars=FILE.jar"
+        return f"Spark has no driver for the database: {first}", hint
     if "No space left on device" in str(error):
         return "no space is left on a disk that Spark writes to", "make room, then run again"
     return f"{type(error).__name__}: {first}", "correct the step, then run again"

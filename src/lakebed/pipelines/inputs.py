@@ -10,6 +10,7 @@ from lakebed.model.names import parse_table_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_POSTGRES = "org.postgresql.Driver"
 FORMATS = ("csv", "json", "parquet", "orc", "text")
 
 
@@ -122,12 +123,17 @@ def files(
 
 
 def jdbc(url: str, *, table: str | None = None, query: str | None = None, **options: object) -> Any:
-    """A table or query of another database; its driver's jar is given to Spark (`spark.jars`)."""
+    """A table or query of another database, read whole at every run.
+
+    PostgreSQL's driver comes with `lakebed spark jars --set jdbc`; the jar of another is given to
+    Spark (`--conf spark.jars=…`), and its class here (`driver=`).
+    """
     if (table is None) == (query is None):
         raise PipelineInvalid("jdbc() reads a table or a query", hint="give table= or query=")
     what = {"dbtable": table} if table is not None else {"query": str(query)}
     texts = {name: _option(value) for name, value in options.items()}
-    return Jdbc(url, {**texts, **what})
+    known = {"driver": _POSTGRES} if url.startswith("jdbc:postgresql:") else {}
+    return Jdbc(url, {**known, **texts, **what})
 
 
 def source(make: Callable[["SparkSession"], "DataFrame"]) -> Any:

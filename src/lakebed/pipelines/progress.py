@@ -32,11 +32,19 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """What Spark works on now, for all steps under way."""
+    """What Spark works on now for a step, and what it has read and written for it so far.
 
+    Temporary files count too. Through Spark Connect: one query of any step, and only bytes read.
+    """
+
+    table: str | None
     stages: int
     done: int
     tasks: int
+    rows_read: int = 0
+    bytes_read: int = 0
+    rows_written: int = 0
+    bytes_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What a step reads in this run: how far each input has moved, and its rows as a frame."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +17,7 @@ from lakebed.pipelines.net import change_feed, net_changes
 from lakebed.pipelines.plan import Planned
 
 _STRICT = {"csv", "json"}
+_AT_ONCE = 1_000  # files to ask the database for: what was read is never held as a whole
 
 
 class InputWarning(UserWarning):
@@ -34,7 +35,7 @@ class Reading:
     after: Version | None = None
     until: Version | None = None
     files: tuple[FileMark, ...] = ()
-    known: tuple[str, ...] = ()
+    known: str | None = None  # one of the files that were read before
     forgets: bool = False  # marks of files begin anew
     is_there: bool = True
     derivation: Derivation | None = field(default=None)
@@ -130,14 +131,18 @@ def _has_moved(pinned: object, after: Version | None) -> bool:
 
 def _files_reading(context: Context, planned: Planned, given: Files) -> Reading:
     step, key = planned.step.table, given.key
-    found = list_files(context, step, given)
-    known: Mapping[str, FileMark] = context.run.marks(step, key)
     again = planned.how != "incremental"
-    new = [f for f in found if again or f.path not in known]
-    changed = [f for f in found if f.path in known and f != known[f.path]]
+    new: dict[str, FileMark] = {}
+    known = changed = None
+    listed = list_files(context, step, given)
+    while part := {f.path: f for f in islice(listed, _AT_ONCE)}:
+        read = context.run.marks(step, key, list(part))
+        new |= {path: f for path, f in part.items() if again or path not in read}
+        known = known or min(read, default=None)
+        changed = changed or min((p for p, f in read.items() if f != part[p]), default=None)
     if changed and not again:
         warnings.warn(
-            f"step {step}: {changed[0].path} changed after it was read; it is not read again"
+            f"step {step}: {changed} changed after it was read; it is not read again"
             f" (--full-refresh {step} would)",
             InputWarning,
             stacklevel=2,
@@ -146,8 +151,8 @@ def _files_reading(context: Context, planned: Planned, given: Files) -> Reading:
         given,
         bool(new),
         InputReport(given.pattern, "files", files=len(new)),
-        files=tuple(new),
-        known=tuple(f.path for f in found if f.path in known),
+        files=tuple(new[path] for path in sorted(new)),
+        known=known,
         forgets=planned.how == "full refresh",
         derivation=Derivation(step, key),
     )
@@ -171,7 +176,7 @@ def _files_frame(context: Context, planned: Planned, reading: Reading, given: Fi
     elif given.schema is not None:
         frame = context.session.createDataFrame([], given.schema)
     else:
-        frame = reader.load(list(reading.known)).limit(0)
+        frame = reader.load(reading.known).limit(0)
     if given.path_column is None:
         return frame
     if not paths:

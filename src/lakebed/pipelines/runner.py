@@ -181,6 +181,7 @@ class _Work:
         names = tables_of(job.planned)
         pinned = active.look(names)
         self._context = Context(active, job.graph, job.folder, pinned, start_spark)
+        self._watcher = Watcher(self._context, self._tell)
         self._lock = threading.Lock()
 
     def run(self) -> RunAttachment:
@@ -188,7 +189,7 @@ class _Work:
         try:
             self._prospects = survey(self._context, self._job.planned)
             self._check()
-            with Watcher(self._context, self._tell):
+            with self._watcher:
                 self._run_steps()
         except BaseException:
             self._context.stop()
@@ -304,12 +305,13 @@ class _Work:
         self._tell(StepBegan(step.table, planned.how))
         context.session  # noqa: B018 - starts Spark where no step has before
         context.enter_thread()
-        frames = {n: frame_of(context, planned, r) for n, r in readings.items()}
-        given: dict[str, object] = {**frames, **planned.values}
-        if step.wants_session:
-            given[SESSION] = context.session
-        made = step.function(**given)
-        staged = stage(context, planned, made)
+        with self._watcher.step(step.table):
+            frames = {n: frame_of(context, planned, r) for n, r in readings.items()}
+            given: dict[str, object] = {**frames, **planned.values}
+            if step.wants_session:
+                given[SESSION] = context.session
+            made = step.function(**given)
+            staged = stage(context, planned, made)
         report = StepReport(
             step.table,
             "done",

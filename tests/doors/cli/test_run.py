@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from lakebed.cli.run_progress import how_far
+from lakebed.pipelines.progress import Progressed
 from tests.doors.cli.command import Lakebed
 
 PIPELINE = """
@@ -124,3 +126,19 @@ def test_a_new_project_is_written_once(lakebed: Lakebed) -> None:
     ]
     assert "is there already" in lakebed("new-pipeline", "my-shop").stderr
     assert "begin with a letter" in lakebed("new-pipeline", "1 shop").stderr
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Progressed("a.b", 0, 0, 0), ""),
+        (Progressed("a.b", 2, 3, 8), "3/8 tasks of 2 stages"),
+        (Progressed(None, 1, 0, 4, bytes_read=2_500_000), "0/4 tasks of 1 stage, 2.5 MB read"),
+        (
+            Progressed("a.b", 0, 0, 0, 1_000, 1_200_000, 1, 100_000),
+            "1,000 rows (1.2 MB) read, 1 row (0.1 MB) written",
+        ),
+    ],
+)
+def test_progress_is_told_in_tasks_rows_and_bytes(event: Progressed, said: str) -> None:
+    assert how_far(event) == said

@@ -97,7 +97,7 @@ def test_cursors_stand_at_what_was_read_and_at_what_the_commit_made(lake: Lake) 
     with lake.runs.begin("p") as run:
         read = run.cursor("b.out", "changes:a.in")
         made = run.cursor("c.next", "current:b.out")
-        marks = run.marks("b.out", "files:x")
+        marks = run.marks("b.out", "files:x", ["x/1.csv", "x/2.csv"])
 
     assert read is not None
     assert read.version == 0

@@ -19,7 +19,7 @@ from lakebed.model.errors import (
     UnsupportedFeature,
 )
 
-CONNECTORS = "connectors"
+CONNECTORS, DRIVERS = "connectors", "jdbc"
 MIRROR = "LAKEBED_MAVEN_URL"
 _CENTRAL = "https://repo1.maven.org/maven2"
 _LOCK = Path(__file__).parent / "jars.lock"

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakebed.engines.spark.jars import cached_jars
+from lakebed.engines.spark.jars import DRIVERS, cached_jars
 from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.master import check_master, refuse_silent
 from lakebed.model.errors import InvalidInput, SparkError, UnsupportedFeature
@@ -181,26 +181,35 @@ def _configuration(options: SessionOptions) -> dict[str, str]:
 
 def _connectors(options: SessionOptions, *, local: bool) -> dict[str, str]:
     if options.connectors is False:
-        return {}
+        return _class_path((), local=local)
     try:
         jars = cached_jars()
     except UnsupportedFeature:
         if options.connectors:
             raise
-        return {}
+        return _class_path((), local=local)
     if jars is None:
         if options.connectors:
             raise SparkError(
                 "the connectors' jars are not in the cache", hint="run `lakebed spark jars`"
             )
-        return {}
-    # On the class path of the program itself: cheaper than a copy for executors there are none of.
-    name, between = ("spark.driver.extraClassPath", os.pathsep) if local else ("spark.jars", ",")
+        return _class_path((), local=local)
     return {
-        name: between.join(map(str, jars)),
+        **_class_path(jars, local=local),
         "spark.sql.extensions": f"{ICEBERG_EXTENSION},{_DELTA_EXTENSION}",
         "spark.sql.catalog.spark_catalog": _DELTA_CATALOG,
     }
+
+
+def _class_path(jars: Sequence[Path], *, local: bool) -> dict[str, str]:
+    """The jars, and drivers of databases where they have been fetched."""
+    try:
+        every = [*jars, *(cached_jars((DRIVERS,)) or ())]
+    except (InvalidInput, UnsupportedFeature):  # none are locked for this Spark
+        every = list(jars)
+    # On the class path of the program itself: cheaper than a copy for executors there are none of.
+    name, between = ("spark.driver.extraClassPath", os.pathsep) if local else ("spark.jars", ",")
+    return {name: between.join(map(str, every))} if every else {}
 
 
 def _memory_gib() -> int:
