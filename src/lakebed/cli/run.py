@@ -1,5 +1,6 @@
 """`lakebed run`: a pipeline from a file, its plan, or its graph."""
 
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from lakebed.model.errors import MissingExtra
 
 if TYPE_CHECKING:
     from lakebed.pipelines.pipeline import Pipeline
+
+_SENDING = "Exception while sending command."
 
 
 @click.command(cls=Command)
@@ -82,6 +85,8 @@ def run(call: Call, /, file: Path, **given: Any) -> None:
     if given["dry_run"]:
         _show_plan(call, pipeline, wanted)
         return
+    # When Java is gone, py4j tells of every call, to the root logger; the error of the run says it.
+    logging.getLogger().addFilter(lambda record: record.msg != _SENDING)
     options = {n: given[n] for n in ("master", "memory") if given[n] is not None}
     options |= {"config": dict(given["conf"])} if given["conf"] else {}
     with call.open() as lake, listener_for(as_json=call.json) as listen:

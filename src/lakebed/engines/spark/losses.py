@@ -20,6 +20,16 @@ _MORE_ROOM = (
 )
 _LOST = re.compile(r"ExecutorLostFailure \(([^\n]*)")
 _CRASHED = "Python worker exited unexpectedly"
+# What is said when Java is gone in the middle of a call, or between two.
+_ENDED = (
+    "SparkContext was shut down",
+    "stopped SparkContext",
+    "Answer from Java side is empty",
+    "Error while sending or receiving",
+    "trying to connect to the Java server",
+    "Connection refused",
+    "Connection reset",
+)
 
 
 def has_lost_rows(text: str) -> bool:
@@ -39,4 +49,6 @@ def loss_in(text: str) -> tuple[str, str] | None:
             f"Spark gave up because executors were lost: {lost[1][:200].replace(') Reason:', ',')}",
             "the executors' own logs say more; then run again",
         )
+    if any(said in text for said in _ENDED):
+        return "Spark itself ended meanwhile, as it does when its memory runs out", _MORE_MEMORY
     return None

@@ -59,11 +59,11 @@ def told(what: str) -> Iterator[None]:
     """Errors of Spark in this block become ours; `what` names the work in the message."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         raise _ours(error, what) from error
 
 
-def _ours(error: PySparkException | Py4JError, what: str) -> LakebedError:
+def _ours(error: PySparkException | Py4JError | ConnectionError, what: str) -> LakebedError:
     text = str(error)
     pickled = _PICKLED.search(text)
     if pickled is not None:
