@@ -29,6 +29,7 @@ def renamed(text: str) -> str:
         ),
         ("SELECT n.s.t.id FROM n.s.t", "SELECT `t`.id FROM <n.s.t> AS `t`"),
         ("SELECT x.s.t.id, id FROM s.t", "SELECT x.s.t.id, id FROM <s.t> AS `t`"),
+        ("SELECT 1 FROM n.s.t, n.s", "SELECT 1 FROM <n.s.t> AS `t`, <n.s> AS `s`"),
         ("SELECT id FROM one", "SELECT id FROM one"),
     ],
 )
