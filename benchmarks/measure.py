@@ -1,24 +1,24 @@
-"""What is measured, and how: one process per call, the systems in turn, CPU before wall.
+"""What is measured, and how: a process of its own per call, or per system where a warm one is
+meant; the systems in turn, CPU before wall.
 
 A measure is a module of benchmarks/measures with a MEASURE. Its code for one system runs in that
 system's environment, so that libraries of systems are imported inside functions.
 """
 
-import json
 import os
 import random
 import shutil
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
+
+from benchmarks.worker import Worker
 
 REPO = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = {"lakebed": REPO / ".venv", "peers": REPO / ".venv-bench"}
-_MOST_SECONDS = 7200
 Fact = str | int | float | list[object]
 
 
@@ -30,6 +30,7 @@ class Case:
     table: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     text: str = ""  # a condition or a query
+    systems: Sequence[str] = ()  # those that can do it; none named: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ class Measure:
     cases: Callable[[bool], Sequence[Case]]  # given True: tiny ones, to see that all of it runs
     judge: Judge
     changes: bool  # does the call change the table?
+    # Calls before those that count, in a process that stays for all cases; None: each has its own.
+    warm: int | None = None
+    most: int | None = None  # calls of each system, however many are asked for
 
 
 def alike(case: str, demand: str, figure: str, met: bool) -> Verdict:
@@ -135,30 +139,51 @@ def at_least(case: str, demand: str, value: float, limit: float, unit: str = "x"
 class Bench:
     """Runs measures in a folder: `data` is kept for later runs, tables are made anew."""
 
-    def __init__(self, data: Path, *, repeat: int, tiny: bool, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *,
+        repeat: int,
+        tiny: bool,
+        say: Callable[[str], None],
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        """`sizes` take the place of those that a case has by these names."""
         self._data = data
         self._repeat = repeat
         self._tiny = tiny
         self._say = say
+        self._sizes = sizes or {}
 
     def run(self, measure: Measure, only: str = "") -> Results:
         self._data.mkdir(parents=True, exist_ok=True)
         results: dict[str, dict[str, Figures]] = {}
-        with tempfile.TemporaryDirectory(prefix="tables-", dir=self._data) as folder:
-            stage = _Stage(Path(folder), self._data, measure)
-            for case in measure.cases(self._tiny):
+        with (
+            tempfile.TemporaryDirectory(prefix="tables-", dir=self._data) as folder,
+            _Stage(Path(folder), self._data, measure, share=self._tiny) as stage,
+        ):
+            for case in map(self._sized, measure.cases(self._tiny)):
                 if only in case.name:
                     self._say(f"{measure.name}: {case.name}")
                     results[case.name] = self._run_case(stage, measure, case)
         return results
 
+    def _sized(self, case: Case) -> Case:
+        given = {name: size for name, size in self._sizes.items() if name in case.sizes}
+        return replace(case, sizes={**case.sizes, **given})
+
     def _run_case(self, stage: "_Stage", measure: Measure, case: Case) -> dict[str, Figures]:
-        samples: dict[str, list[Sample]] = {name: [] for name in measure.systems}
-        for _ in range(self._repeat):
+        samples: dict[str, list[Sample]] = {name: [] for name in case.systems or measure.systems}
+        warm = 0 if self._tiny else measure.warm or 0
+        repeat = self._repeat if measure.most is None else min(measure.most, self._repeat)
+        for turn in range(warm + repeat):
             for name in random.sample(list(samples), len(samples)):
                 sample = stage.call(name, case)
-                samples[name].append(sample)
-                self._say(f"  {name}: {sample.cpu_s * 1000:,.1f} ms CPU")
+                counts = turn >= warm
+                if counts:
+                    samples[name].append(sample)
+                said = "" if counts else " (to warm up)"
+                self._say(f"  {name}: {sample.cpu_s * 1000:,.1f} ms CPU{said}")
         stage.sweep()
         return {name: Figures(taken) for name, taken in samples.items()}
 
@@ -166,11 +191,21 @@ class Bench:
 class _Stage:
     """The tables of one measure. A table is always at the same place: some keep absolute paths."""
 
-    def __init__(self, folder: Path, data: Path, measure: Measure) -> None:
+    def __init__(self, folder: Path, data: Path, measure: Measure, *, share: bool) -> None:
+        """With `share` processes that stay work for all systems: where times mean nothing."""
         self._folder = folder
         self._data = data
         self._measure = measure
+        self._share = share
         self._swept = 0
+        self._workers: dict[str, Worker] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers.values():
+            worker.end()
 
     def call(self, name: str, case: Case) -> Sample:
         owner = self._measure.systems[name].owner
@@ -198,30 +233,32 @@ class _Stage:
         shutil.rmtree(self._folder / "trash", ignore_errors=True)
 
     def _child(self, name: str, job: str, folder: Path, case: Case) -> Sample:
-        system = self._measure.systems[name]
-        answer = self._folder / "answer.json"
         order = {
             "measure": self._measure.name,
             "system": name,
             "job": job,
             "folder": str(folder),
             "data": str(self._data),
-            "answer": str(answer),
             "case": asdict(case),
         }
-        python = ENVIRONMENTS[system.environment] / "bin" / "python"
-        done = subprocess.run(
-            [python, "-m", "benchmarks.child", json.dumps(order)],
-            cwd=REPO,
-            capture_output=True,
-            text=True,
-            timeout=_MOST_SECONDS,
-            check=False,
-        )
-        if done.returncode:
-            where = f"{self._measure.name}, {case.name}, {name}: {job}"
-            raise RuntimeError(f"{where} failed\n{done.stdout}{done.stderr}")
-        return Sample(**json.loads(answer.read_text()))
+        where = f"{self._measure.name}, {case.name}, {name}: {job}"
+        environment = self._measure.systems[name].environment
+        kept = environment if self._share else name
+        worker = self._workers.pop(kept, None) or self._start(environment)
+        try:
+            sample = Sample(**worker.ask(order, where))
+        except BaseException:
+            worker.end()
+            raise
+        if self._measure.warm is not None:
+            self._workers[kept] = worker
+        else:
+            worker.end()
+        return sample
+
+    def _start(self, environment: str) -> Worker:
+        python = ENVIRONMENTS[environment] / "bin" / "python"
+        return Worker([str(python), "-m", "benchmarks.child"], REPO)
 
 
 def _copy(source: str, target: str) -> None:

@@ -17,7 +17,8 @@ def main(arguments: list[str]) -> int:
         for name, measure in MEASURES.items():
             print(f"{name:20}{measure.title}")
         return 0
-    bench = Bench(options.data, repeat=options.repeat, tiny=options.tiny, say=_say)
+    sizes = dict(options.size)
+    bench = Bench(options.data, repeat=options.repeat, tiny=options.tiny, say=_say, sizes=sizes)
     print(f"{machine()}; every call {options.repeat} times\n")
     found: dict[str, Results] = {}
     for name, measure in MEASURES.items():
@@ -41,11 +42,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--case", default="", help="only cases whose names contain this")
     parser.add_argument("--repeat", type=int, default=5, help="calls of each system (default: 5)")
     parser.add_argument("--tiny", action="store_true", help="tiny tables: does everything run?")
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        type=_size,
+        metavar="NAME=NUMBER",
+        help="in place of a case's own, such as thousandths=500 of TPC-H's scale factor 1",
+    )
     parser.add_argument("--json", type=Path, help="write every sample to this file, too")
     parser.add_argument(
         "--data", type=Path, default=default_folder(), help="where data is kept (default: a cache)"
     )
     return parser
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    return name, int(number)
 
 
 def _say(text: str) -> None:

@@ -25,7 +25,8 @@ def test_every_system_of_a_measure_gives_the_same_rows(bench: Bench, name: str) 
 
     results = bench.run(measure)
 
-    assert all(set(systems) == set(measure.systems) for systems in results.values())
+    expected = {c.name: set(c.systems or measure.systems) for c in measure.cases(True)}
+    assert {case: set(systems) for case, systems in results.items()} == expected
     assert all(f.cpu_s > 0 for systems in results.values() for f in systems.values())
     wrong = [v for v in measure.judge(results) if v.about == "answers" and not v.met]
     assert wrong == []

@@ -6,6 +6,10 @@ from benchmarks.measures import (
     scattered_delete,
     shapes,
     small_delete,
+    spark_pipeline,
+    spark_read,
+    spark_stream,
+    spark_write,
     tpch,
     upsert,
 )
@@ -20,5 +24,9 @@ MEASURES = {
         tpch,
         metadata_answers,
         shapes,
+        spark_read,
+        spark_write,
+        spark_pipeline,
+        spark_stream,
     )
 }
