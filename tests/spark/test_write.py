@@ -362,3 +362,61 @@ def test_what_is_no_dataframe_and_lakes_in_memory_are_refused(lake: Lake, sp: Sp
         memory.create_table("a.t", "id long")
         with pytest.raises(LakebedError, match="memory"):
             memory.spark(sp.session).append(sp.session.range(1), "a.t")
+
+
+AWKWARD = "i int, s short, b boolean, k string, d date, at timestamp, l timestamp_ntz"
+AWKWARD_ROWS: list[tuple[Any, ...]] = [
+    (-1, -32768, True, "", date(1, 1, 1), "0001-01-01 00:00:00"),
+    (0, 32767, False, None, date(1969, 12, 31), "1969-12-31 23:59:59.999999"),
+    (2**31 - 1, None, None, "x" * 300, date(9999, 12, 31), "9999-12-31 23:59:59.999999"),
+    (-11, 7, True, "a=b/c %41", None, None),
+    (-10, 7, True, "😀ß", date(2024, 2, 29), "2024-02-29 13:00:00"),
+    (None, 8, False, "😀SS", date(2024, 2, 1), "2024-02-29 13:59:59.999999"),
+    (-9, 8, False, "__HIVE_DEFAULT_PARTITION__", date(2024, 3, 1), "2024-02-29 14:00:00"),
+]
+PARTED = [
+    ["k", "b"],
+    ["truncate(2, k)", "bucket(4, i)"],
+    ["year(d)", "truncate(10, i)", "s"],
+    ["month(at)", "d"],
+    ["hour(l)", "day(at)"],
+    ["at", "l"],
+]
+
+
+def test_sparks_own_writer_parts_rows_as_the_embedded_engine_does(
+    lake: Lake, sp: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakebed.engines.spark.write.write_in_workers", None)
+    plain = "id long, i int, s short, b boolean, k string, d date, at string"
+    rows = [(n, *row) for n, row in enumerate(AWKWARD_ROWS)]
+    given = frame(sp, rows, plain).selectExpr(
+        "id",
+        "i",
+        "s",
+        "b",
+        "k",
+        "d",
+        "cast(at AS timestamp) AS at",
+        "cast(at AS timestamp_ntz) AS l",
+    )
+    source = lake.create_table("a.given", f"id long, {AWKWARD}", formats=["iceberg"])
+    sp.append(given, "a.given")
+
+    for number, terms in enumerate(PARTED):
+        tables = [
+            lake.create_table(f"a.{name}{number}", f"id long, {AWKWARD}", partition_by=terms)
+            for name in ("spark", "embedded")
+        ]
+        sp.append(given, f"a.spark{number}")
+        tables[1].append(source.scan())
+
+        assert rows_of(tables[0]) == rows_of(source)
+        found, wanted = (
+            sorted(
+                (f.path.rpartition("/")[0], repr(f.partition), f.record_count) for f in t.files()
+            )
+            for t in tables
+        )
+        assert found == wanted, terms
+    assert not lake.check().findings
