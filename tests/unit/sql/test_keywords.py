@@ -1,5 +1,7 @@
 """Results that need no engine are called as the engine calls them."""
 
+from collections.abc import Iterator
+
 import duckdb
 import pytest
 
@@ -8,8 +10,9 @@ from lakebed.sql.keywords import written_name
 
 
 @pytest.fixture
-def engine() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
+def engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as engine:
+        yield engine
 
 
 def shown(engine: duckdb.DuckDBPyConnection, name: str) -> str:
