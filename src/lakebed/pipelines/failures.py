@@ -7,7 +7,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, QueryContext
 
-from lakebed.engines.spark.losses import loss_in
+from lakebed.engines.spark.losses import loss_in, text_of
 from lakebed.model.errors import CommitConflict, LakebedError, StepFailed
 from lakebed.pipelines.plan import Planned
 from lakebed.pipelines.step import Step
@@ -85,13 +85,17 @@ def _contexts(error: BaseException | None) -> Iterator[QueryContext]:
     """Of an error of Spark's, or of the one that was made into another."""
     while error is not None:
         if isinstance(error, PySparkException):
-            yield from error.getQueryContext() or ()
+            try:
+                yield from error.getQueryContext() or ()
+            except (Py4JError, ConnectionError):
+                return  # Java, which knows, is gone
         error = error.__cause__
 
 
 def _spoken(error: BaseException) -> tuple[str, str]:
     """(what happened, what to do)"""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = text_of(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if isinstance(error, Py4JError) and len(lines) > 1:
         lines = [lines[1].lstrip(": "), *lines[2:]]  # the first names a call that nobody made
     first = lines[0] if lines else ""
@@ -100,13 +104,13 @@ def _spoken(error: BaseException) -> tuple[str, str]:
         # An exception inside a Python function that Spark called: its own last line says it.
         last = next((line for line in reversed(lines) if _is_exception(line)), first)
         return f"a function that Spark called raised {last}", "correct the function or its input"
-    loss = loss_in(str(error))
+    loss = loss_in(error)
     if loss is not None:
         return loss
-    if "ClassNotFoundException: org.postgresql" in str(error) or "No suitable driver" in str(error):
+    if "ClassNotFoundException: org.postgresql" in text or "No suitable driver" in text:
         hint = "PostgreSQL's: `lakebed spark jars --set jdbc`; others: --conf spark.jars=FILE.jar"
         return f"Spark has no driver for the database: {first}", hint
-    if "No space left on device" in str(error):
+    if "No space left on device" in text:
         return "no space is left on a disk that Spark writes to", "make room, then run again"
     return f"{type(error).__name__}: {first}", "correct the step, then run again"
 

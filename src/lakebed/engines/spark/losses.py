@@ -2,6 +2,8 @@
 
 import re
 
+from py4j.protocol import Py4JError, Py4JNetworkError
+
 _KEPT = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _MEMORY = (
     "OutOfMemoryError",
@@ -20,16 +22,15 @@ _MORE_ROOM = (
 )
 _LOST = re.compile(r"ExecutorLostFailure \(([^\n]*)")
 _CRASHED = "Python worker exited unexpectedly"
-# What is said when Java is gone in the middle of a call, or between two.
-_ENDED = (
-    "SparkContext was shut down",
-    "stopped SparkContext",
-    "Answer from Java side is empty",
-    "Error while sending or receiving",
-    "trying to connect to the Java server",
-    "Connection refused",
-    "Connection reset",
-)
+_ENDED = ("SparkContext was shut down", "stopped SparkContext")
+
+
+def text_of(error: BaseException) -> str:
+    """What an error of Spark's says; it asks Java for that, which may be gone."""
+    try:
+        return str(error)
+    except (Py4JError, ConnectionError):
+        return _ENDED[0]
 
 
 def has_lost_rows(text: str) -> bool:
@@ -37,8 +38,9 @@ def has_lost_rows(text: str) -> bool:
     return _KEPT in text
 
 
-def loss_in(text: str) -> tuple[str, str] | None:
-    """(what happened, what to do) when it was executors, not the work, that failed."""
+def loss_in(error: BaseException) -> tuple[str, str] | None:
+    """(what happened, what to do) when it was executors or Spark, not the work, that failed."""
+    text = text_of(error)
     if any(said in text for said in _MEMORY):
         return "Spark ran out of memory", _MORE_MEMORY
     if _CRASHED in text:
@@ -49,6 +51,8 @@ def loss_in(text: str) -> tuple[str, str] | None:
             f"Spark gave up because executors were lost: {lost[1][:200].replace(') Reason:', ',')}",
             "the executors' own logs say more; then run again",
         )
-    if any(said in text for said in _ENDED):
+    # Python's own error: Java is gone. What a function meets in its worker comes as another one.
+    gone = isinstance(error, ConnectionError | Py4JNetworkError)
+    if gone or any(said in text for said in _ENDED):
         return "Spark itself ended meanwhile, as it does when its memory runs out", _MORE_MEMORY
     return None

@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakebed.engines.spark.losses import has_lost_rows, loss_in
+from lakebed.engines.spark.losses import has_lost_rows, loss_in, text_of
 from lakebed.model.errors import (
     ConstraintViolated,
     ExecutorLost,
@@ -64,7 +64,7 @@ def told(what: str) -> Iterator[None]:
 
 
 def _ours(error: PySparkException | Py4JError | ConnectionError, what: str) -> LakebedError:
-    text = str(error)
+    text = text_of(error)
     pickled = _PICKLED.search(text)
     if pickled is not None:
         ours: LakebedError = pickle.loads(base64.b64decode(pickled[1]))  # noqa: S301 - our own
@@ -84,7 +84,7 @@ def _ours(error: PySparkException | Py4JError | ConnectionError, what: str) -> L
             f"{what}: executors were lost with the rows that they kept for it",
             hint="try again; if it happens often, see why executors are lost",
         )
-    loss = loss_in(text)
+    loss = loss_in(error)
     if loss is not None:
         return SparkError(f"{what}: {loss[0]}", hint=loss[1])
     if isinstance(error, ParseException | AnalysisException):
