@@ -239,6 +239,22 @@ def test_a_constraint_that_spark_has_no_words_for_is_refused(lake: Lake, sp: Spa
         sp.append(frame(sp, [(1, "a")], "id long, t string"), "a.t")
 
 
+def test_constraints_on_times_are_not_left_to_another_time_zone(lake: Lake, sp: Spark) -> None:
+    table = lake.create_table(
+        "a.t", "id long, at timestamp", constraints={"late": "at >= '2024-01-01 00:00:00'"}
+    )
+    rows = frame(sp, [(1, datetime(2023, 12, 31, 20, tzinfo=UTC))], "id long, at timestamp")
+    sp.session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # where it is 2024 by then
+
+    with pytest.raises(UnsupportedFeature, match=r"'late'.*time zone"):
+        sp.append(rows, "a.t")
+    sp.session.conf.set("spark.sql.session.timeZone", "UTC")
+    with pytest.raises(ConstraintViolated, match="late"):
+        sp.append(rows, "a.t")
+
+    assert table.version == 0
+
+
 def test_an_empty_frame_commits_a_version_without_files(lake: Lake, sp: Spark) -> None:
     table = lake.create_table("a.t", "id long")
 

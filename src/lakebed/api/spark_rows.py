@@ -1,7 +1,7 @@
 """A DataFrame of Spark as rows of a table: its executors write them, under a lease of ours."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -17,12 +17,14 @@ from lakebed.model.errors import LakebedError, UnsupportedFeature
 from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile
 from lakebed.model.history import TableHead, TableState
+from lakebed.model.types import Primitive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakebed.engines.spark.bench import Bench
 
+UTC = ("UTC", "Etc/UTC", "Z", "+00:00")
 _BEAT_S = 1.0
 
 
@@ -51,6 +53,8 @@ class SparkRows(EngineRows):
         must_match: Predicate | None = None,
     ) -> list[DataFile]:
         checks = _checks(state)
+        if self.bench.session.conf.get("spark.sql.session.timeZone") not in UTC:
+            _refuse_local(state, checks)
         prefix = uuid.uuid4().hex
         with _lease(parts, head, prefix):
             return self.bench.write(
@@ -81,6 +85,20 @@ def _checks(state: TableState) -> dict[str, str]:
             )
         found[name] = constraint.spark
     return found
+
+
+def _refuse_local(state: TableState, checks: Mapping[str, str]) -> None:
+    """A text beside a timestamp is UTC here, and of the session's zone there."""
+    if not any(field.type == Primitive("timestamp") for field in state.schema.walk()):
+        return
+    for name, condition in checks.items():
+        if "'" in condition:
+            raise UnsupportedFeature(
+                f"constraint {name!r} may compare times, which the time zone of this session would"
+                f" change: {condition}",
+                hint='sp.session.conf.set("spark.sql.session.timeZone", "UTC")',
+                constraint=name,
+            )
 
 
 @contextmanager

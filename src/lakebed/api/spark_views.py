@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lakebed.api.parts import Parts
+from lakebed.api.spark_rows import UTC
 from lakebed.model.errors import InvalidInput, SqlUnsupported
 from lakebed.model.names import TableName, parse_table_name
 from lakebed.model.views import View
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _DEEPEST = 20  # views inside each other: more is a circle, or a mistake
 # What a view means must not depend on the session.
 _NEEDED = {
-    "spark.sql.session.timeZone": ("UTC", "Etc/UTC", "Z", "+00:00"),
+    "spark.sql.session.timeZone": UTC,
     "spark.sql.ansi.enabled": ("true",),
 }
 

@@ -14,7 +14,7 @@ from lakebed.api.spark_changing import (
     spark_matching,
     spark_values,
 )
-from lakebed.api.spark_rows import SparkRows
+from lakebed.api.spark_rows import UTC, SparkRows
 from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction
 from lakebed.api.txtable import TransactionTable
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from lakebed.engines.spark.bench import Bench
 
 _LOSSES = 3  # of executors with rows of one change, before it is given up
-_UTC = ("UTC", "Etc/UTC", "Z", "+00:00")
 
 
 class SparkWrites:
@@ -246,7 +245,7 @@ class SparkWrites:
     @property
     def _is_utc(self) -> bool:
         """Texts of times mean in Spark what the session's time zone makes of them."""
-        return self._session.conf.get("spark.sql.session.timeZone") in _UTC
+        return self._session.conf.get("spark.sql.session.timeZone") in UTC
 
     @property
     def _bench(self) -> "Bench":
