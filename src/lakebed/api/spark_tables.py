@@ -1,9 +1,10 @@
-"""A table's version as a DataFrame: by the Iceberg connector when it is published, else by Spark's
-own Parquet reader on the files that the plan names."""
+"""A table's version as a DataFrame: by Spark's own Parquet reader on the files that the plan names,
+or by the Iceberg connector where files are many or have lost rows, and it is published."""
 
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
@@ -16,7 +17,7 @@ from lakebed.engines import (
     spark_reads_iceberg,
 )
 from lakebed.model.binding import bind
-from lakebed.model.errors import InvalidInput, LakebedError, SparkError
+from lakebed.model.errors import InvalidInput, LakebedError, SparkError, UnsupportedFeature
 from lakebed.model.expressions import Predicate
 from lakebed.model.history import ICEBERG, CommitRecord, TableHead, TableState
 from lakebed.model.ids import MAIN_LINE
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Reader = Literal["auto", "iceberg", "parquet"]
 _METADATA = "metadata"
+_FEW_FILES = 16  # a guess: opening them takes less than the connector does to plan
 _UNKNOWN_TO_CONNECTOR = ("time", "timestamp_ns", "timestamptz_ns")
 _log = logging.getLogger("lakebed.spark")
 
@@ -55,6 +57,9 @@ class SparkTables:
 
     def frame(self, pinned: Pinned, reader: Reader) -> "DataFrame":
         state = self._parts.planner.state(pinned.head, pinned.commit.version)
+        if reader == "auto" and _is_plain(pinned, state):
+            with suppress(UnsupportedFeature):  # such as names that Spark takes for hidden
+                return self._by_parquet(pinned)
         location = None if reader == "parquet" else self._published(pinned, state, reader)
         if location is None:
             return self._by_parquet(pinned)
@@ -148,3 +153,12 @@ class SparkTables:
             return None
         there = self._parts.storage.stat(f"{head.location}/{found.path}")
         return None if there is None else found.path
+
+
+def _is_plain(pinned: Pinned, state: TableState) -> bool:
+    """Does Spark's own reader do best? It skips pages, where the connector reads row groups; but
+    it has to open every file, and leaves out deleted rows by a join."""
+    head = pinned.head
+    newest = pinned.commit.version == head.version
+    laid_out = bool(state.spec.fields or state.sort_order.fields)
+    return newest and not laid_out and not head.live_vectors and head.live_files <= _FEW_FILES

@@ -147,11 +147,18 @@ class Joining:
             chosen = F.when(test, F.lit(act.number)).otherwise(chosen)
         writing = [act for act in acts if act.writes]
         makers = {act.number: self._maker(frame, act) for act in writing}
+        for_all = len(acts) == 1 and acts[0].condition is None
+        pick = self._only if for_all else self._by_act
         columns = [
-            self._by_act({n: make(field) for n, make in makers.items()}).alias(field.name)
+            pick({n: make(field) for n, make in makers.items()}).alias(field.name)
             for field in (self._schema.fields if writing else ())
         ]
         return frame.withColumn(self._act, chosen).select(*kept, self.act, *columns)
+
+    def _only(self, values: Mapping[int, Column]) -> Column:
+        """Of the act that is for every row: nothing is to be asked."""
+        (value,) = values.values()
+        return value
 
     def _by_act(self, values: Mapping[int, Column]) -> Column:
         made = F.lit(None)
