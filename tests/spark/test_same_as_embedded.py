@@ -179,9 +179,14 @@ def changes_on_changes(table: Engine) -> list[Commit | None]:
     return [*changed, table.delete("n = 7 AND id % 3 = 1")]
 
 
+def others(table: Engine) -> list[Commit | None]:
+    steps = (merge_nothing, merge_with_null_condition, upsert, overwrite_all)
+    return [commit for step in steps for commit in step(table)]
+
+
 Operation = Callable[[Engine], list[Commit | None]]
 EVERYWHERE: list[Operation] = [changes_on_changes, merge_by_clauses, overwrite_some]
-PLAIN: list[Operation] = [merge_nothing, merge_with_null_condition, upsert, overwrite_all]
+PLAIN: list[Operation] = [others]
 LAYOUTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "identity": {"partition_by": ["k"]},
