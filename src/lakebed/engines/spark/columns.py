@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as st
 
 from lakebed.engines.spark.predicate import literal, named
 from lakebed.engines.spark.types import spark_type
@@ -52,7 +53,7 @@ class Shape:
             return self._nested(column, kind, guarded)
         # Members are matched by their places: this only gives them their names.
         renamed = any(inner.name != inner.physical for inner in walk((field,)) if inner != field)
-        return column.cast(spark_type(kind)) if renamed else column
+        return column.cast(_open(spark_type(kind))) if renamed else column
 
     def _is_plain(self, field: Field, guarded: bool) -> bool:
         """Is nothing below it to be filled in, converted or guarded?"""
@@ -93,6 +94,19 @@ class Shape:
                 return F.map_from_entries(pairs)
             case _:
                 return column
+
+
+def _open(kind: st.DataType) -> st.DataType:
+    """Any value may be missing: Spark takes none of a file for required, and casts to none."""
+    match kind:
+        case st.StructType(fields=fields):
+            return st.StructType([st.StructField(f.name, _open(f.dataType)) for f in fields])
+        case st.ArrayType(elementType=element):
+            return st.ArrayType(_open(element))
+        case st.MapType(keyType=key, valueType=value):
+            return st.MapType(_open(key), _open(value))
+        case _:
+            return kind
 
 
 def _default(field: Field) -> Column:
