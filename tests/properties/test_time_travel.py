@@ -60,6 +60,7 @@ class Story:
     next_id: int = 0
     columns: int = 0
     moves: int = 0  # changes of main's rows
+    moves_at: dict[int, int] = field(default_factory=lambda: {0: 0})  # by main's version
 
     def run(self, steps: list[str]) -> None:
         self.lines["main"] = Line({0: Counter()})
@@ -74,6 +75,8 @@ class Story:
                 assert commit.version == max(line.versions) + 1
                 self.moves += name == "main" and step != "column"
                 line.versions[commit.version] = rows
+                if name == "main":
+                    self.moves_at[commit.version] = self.moves
             else:
                 assert rows == line.head
 
@@ -115,8 +118,8 @@ class Story:
         made = f"b{len(self.lines)}"
         self.table.create_branch(made, version=version, ref=name)
         upto = {v: rows for v, rows in line.versions.items() if v <= version}
-        is_head = name == "main" and version == max(line.versions)
-        self.lines[made] = Line(upto, version, version, self.moves if is_head else -1)
+        based_on = self.moves_at[version] if name == "main" else -1
+        self.lines[made] = Line(upto, version, version, based_on)
 
     def do_forward(self, name: str, _: Line) -> None:
         branches = [n for n in self.lines if n != "main"]
@@ -131,6 +134,7 @@ class Story:
         commit = self.table.fast_forward("main", to=chosen)
         self.moves += 1
         main.versions[commit.version] = line.head
+        self.moves_at[commit.version] = self.moves
         line.taken, line.based_on = max(line.versions), self.moves
 
     def do_column(self, name: str, line: Line) -> tuple[lakebed.Commit, Rows] | None:
