@@ -22,7 +22,7 @@ LakebedError
 ├── Forbidden
 ├── StreamChanged    a table that is followed did what the reader cannot follow
 ├── MissingExtra     an optional library is not installed
-├── SparkError       JavaMissing  JarsUnreachable  JarCorrupt
+├── SparkError       ExecutorLost  JavaMissing  JarsUnreachable  JarCorrupt
 └── PipelineError    PipelineInvalid  StepFailed  ExpectationFailed  PipelineBusy  RunLost
 """
 
