@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # as below
 
 from tests.examples import EXPLORING
 

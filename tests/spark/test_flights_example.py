@@ -64,7 +64,7 @@ def test_two_deliveries_give_what_is_true_and_a_third_run_nothing(
 
 def test_what_is_told_is_plotted_as_text_and_as_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    import plot  # type: ignore[import-not-found]
+    import plot  # type: ignore[import-not-found]  # the example is no package
 
     values = {"one <&> two": 2.0, "half": 1.0, "early": -1.0}
     lines = plot.text_bars(values)

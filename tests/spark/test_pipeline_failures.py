@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,13 +64,13 @@ def test_a_failing_step_leaves_its_line_and_no_table(orders: Lake, spark: SparkS
     ],
 )
 def test_bad_results_are_one_message(
-    orders: Lake, spark: SparkSession, made: Any, said: str
+    orders: Lake, spark: SparkSession, made: Callable[[DataFrame], DataFrame], said: str
 ) -> None:
     p = Pipeline("p")
 
     @p.step("a.b", mode="replace")
     def b(raw: DataFrame = current("bronze.orders")) -> DataFrame:
-        return made(raw)  # type: ignore[no-any-return]
+        return made(raw)
 
     with pytest.raises(LakebedError, match=said) as caught:
         p.run(orders, session=spark)

@@ -28,27 +28,20 @@ def listener_for(*, as_json: bool) -> Iterator["Listener"]:
 
 
 def _to_json(event: "Event") -> None:
-    from lakebed.pipelines.progress import (
-        Progressed,
-        RunBegan,
-        RunBeganAgain,
-        RunEnded,
-        StepBegan,
-        StepEnded,
-    )
+    from lakebed.pipelines import progress
 
     match event:
-        case RunBegan(run, steps):
+        case progress.RunBegan(run, steps):
             plain = {"event": "run_began", "run": run.id, "pipeline": run.pipeline, "steps": steps}
-        case RunBeganAgain(reason):
+        case progress.RunBeganAgain(reason):
             plain = {"event": "run_began_again", "reason": reason}
-        case StepBegan(table, how):
+        case progress.StepBegan(table, how):
             plain = {"event": "step_began", "table": table, "how": how}
-        case Progressed():
+        case progress.Progressed():
             plain = {"event": "progressed", **dataclasses.asdict(event)}
-        case StepEnded(report):
+        case progress.StepEnded(report):
             plain = {"event": "step_ended", **dataclasses.asdict(report)}
-        case RunEnded(run):
+        case progress.RunEnded(run):
             plain = {"event": "run_ended", **run_record(run)}
     write_bytes(to_json(plain).encode() + b"\n")
 
@@ -62,35 +55,28 @@ class _Live:
         self._of_all = ""
 
     def listen(self, event: "Event") -> None:
-        from lakebed.pipelines.progress import (
-            Progressed,
-            RunBegan,
-            RunBeganAgain,
-            RunEnded,
-            StepBegan,
-            StepEnded,
-        )
+        from lakebed.pipelines import progress
 
         self.clear()
         match event:
-            case RunBegan(run, steps):
+            case progress.RunBegan(run, steps):
                 say(f"run {run.id} of {run.pipeline}: {count_of(len(steps), 'step')}")
-            case RunBeganAgain(reason):
+            case progress.RunBeganAgain(reason):
                 self._under_way.clear()
                 say(f"beginning again: {reason}")
-            case StepBegan(table, how):
+            case progress.StepBegan(table, how):
                 self._under_way[table] = ""
                 if not self._terminal:
                     say(f"{table}: began" + ("" if how == "incremental" else f" ({how})"))
-            case Progressed(table):
+            case progress.Progressed(table):
                 if table is None:
                     self._of_all = how_far(event)
                 elif table in self._under_way:
                     self._under_way[table] = how_far(event)
-            case StepEnded(report):
+            case progress.StepEnded(report):
                 self._under_way.pop(report.table, None)
                 say(step_line(report))
-            case RunEnded(run):
+            case progress.RunEnded(run):
                 self._under_way.clear()
                 say(_summary(run))
         self._show()

@@ -64,7 +64,7 @@ def _take_along(folder: Path) -> None:
         file = getattr(module, "__file__", None)
         own = (folder / f"{name}.py", folder / name / "__init__.py")
         if file is not None and Path(file).resolve() in own:
-            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # has no types
 
 
 def _broken(path: Path, error: BaseException) -> PipelineInvalid:
