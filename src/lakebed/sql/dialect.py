@@ -11,6 +11,8 @@ from sqlglot.parsers.duckdb import DuckDBParser
 SPAN = "span"  # (start, end) in the text; on table names, clauses and parameters
 BRANCH = "branch"
 TIME_TRAVEL = "time_travel"  # the word VERSION or TIMESTAMP, on a clause
+# Stands for the `$` of a parameter: sqlglot takes `$1,$2` for the beginning of a `$tag$` string.
+DOLLAR = "\x01"
 _PHRASES = (
     ("VERSION", ("VERSION", "AS", "OF")),
     ("VERSION", ("SYSTEM_VERSION", "AS", "OF")),
@@ -182,6 +184,10 @@ class LakeDialect(DuckDB):
         BIT_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("b'", "'"), ("B'", "'")]
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind for word, kind in DuckDB.Tokenizer.KEYWORDS.items() if word not in _NAMES
+        }
+        SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {
+            **DuckDB.Tokenizer.SINGLE_TOKENS,
+            DOLLAR: TokenType.PARAMETER,
         }
         COMMANDS: ClassVar[set[TokenType]] = set()  # a statement is never taken as it is
 

@@ -8,7 +8,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from lakebed.model.errors import SqlError, SqlUnsupported
-from lakebed.sql.dialect import LakeDialect, TooHard
+from lakebed.sql.dialect import DOLLAR, LakeDialect, TooHard
 from lakebed.sql.source import Source, Token
 
 # Compiled builds of the parser do not notice a full stack; this is far below what they can take.
@@ -84,7 +84,7 @@ def place_of(node: exp.Expr) -> int:
 def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) -> exp.Expr:
     start = tokens[0].start
     try:
-        words = _DIALECT.tokenize(text)
+        words = _DIALECT.tokenize(_with_marks(text, tokens, shift))
         strings = {
             (w.start + shift, w.end + 1 + shift)
             for w in words
@@ -107,6 +107,17 @@ def _parse(source: Source, text: str, tokens: tuple[Token, ...], *, shift: int) 
     if len(found) != 1:
         raise source.error(start, "one query is expected")
     return found[0]
+
+
+def _with_marks(text: str, tokens: tuple[Token, ...], shift: int) -> str:
+    """The same text with DOLLAR in front of parameters that have a `$`."""
+    pieces, at = [], 0
+    for token in tokens:
+        if token.kind == "parameter" and token.text != "?":
+            start = token.start - shift
+            pieces += [text[at:start], DOLLAR]
+            at = start + 1
+    return "".join([*pieces, text[at:]])
 
 
 def _unreadable(source: Source, error: ParseError, shift: int) -> SqlError:

@@ -128,6 +128,13 @@ def test_needed_columns_are_a_superset_by_name() -> None:
         ("SELECT ?, ?", "SELECT $1, $2", ("1", "2")),
         ("SELECT $2, $1, $2", "SELECT $2, $1, $2", ("2", "1")),
         ("SELECT :a, $b, a[1:2], {'x':c}", "SELECT $a, $b, a[1:2], {'x':c}", ("a", "b")),
+        ("SELECT a<$1,$2", "SELECT a<$1,$2", ("1", "2")),
+        (
+            "SELECT x$y WHERE a IN ($a,$b)",
+            "SELECT x$y WHERE a IN ($a,$b)",
+            ("a", "b"),
+        ),
+        ("SELECT $a||$$it's$$||$x$ $$ $x$||$a", "SELECT $a||$$it's$$||$x$ $$ $x$||$a", ("a",)),
         ("SELECT '?', \"$1\", @x -- ?", "SELECT '?', \"$1\", @x", ()),
     ],
 )
