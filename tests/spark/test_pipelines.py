@@ -27,6 +27,8 @@ def test_all_outputs_of_a_run_are_one_commit(orders: Lake, spark: SparkSession) 
     commits = [orders.table(t).history()[0] for t in ("silver.orders", "gold.daily")]
     assert len({commit.transaction_id for commit in commits}) == 1
     assert orders.check().clean
+    steps = orders.runs.get(run.id).report.steps
+    assert [(s.inputs[0].rows, s.rows) for s in steps] == [(3, 3), (3, 2)]
 
 
 def test_a_run_without_new_input_changes_nothing_and_starts_no_spark(
@@ -70,6 +72,7 @@ def test_only_what_changed_is_read_again(orders: Lake, spark: SparkSession) -> N
     assert rows(orders, "gold.daily") == [("mon", 18.0), ("tue", 10.0), ("wed", 2.0)]
     (read,) = run.report.steps[0].inputs
     assert (read.name, read.after, read.until) == ("bronze.orders", 1, 7)
+    assert read.rows == 6  # 1, 2 and 3 as they were; 1 and 3, copied with it, and 4 as they are
 
 
 def test_changes_of_a_table_that_the_same_run_makes_are_seen(

@@ -105,6 +105,9 @@ def test_a_new_project_runs_and_its_test_passes(tmp_path: Path) -> None:
         "silver.orders_rejected",
         "gold.daily",
     }
+    (raw,) = [step for step in ended["steps"] if step["table"] == "bronze.orders"]
+    assert (raw["work"]["rows_read"], raw["work"]["rows_written"]) >= (raw["rows"], raw["rows"])
+    assert min(raw["work"]["bytes_read"], raw["work"]["bytes_written"]) > 0
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py"],
         cwd=tmp_path / "shop",

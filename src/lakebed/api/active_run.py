@@ -127,6 +127,16 @@ class ActiveRun:
             self._frame(session, came) if came.files else None,
         )
 
+    def rows_since(self, name: str, after: Version | None) -> int:
+        """How many rows `changed_rows` has, on both sides; files alone tell."""
+        plan = self._plan(name)
+        sides = (plan,) if after is None else self._since(name, plan, after)
+        return sum(
+            f.file.record_count - len(side.deleted.get(f.id, ()))
+            for side in sides
+            for f in side.files
+        )
+
     def feed(self, name: str, after: Version | None, until: Version) -> pa.Table:
         """Every change after one version up to another, with `_op`, `_version` and `_time`."""
         return Changes(

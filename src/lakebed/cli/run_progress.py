@@ -11,7 +11,7 @@ from lakebed.cli.describe import run_record
 from lakebed.cli.output import count_of, one_line, say, to_json, write_bytes
 
 if TYPE_CHECKING:
-    from lakebed.model.runs import Run, StepReport
+    from lakebed.model.runs import Run, StepReport, StepWork
     from lakebed.pipelines.progress import Event, Listener, Progressed
 
 
@@ -38,7 +38,8 @@ def _to_json(event: "Event") -> None:
         case progress.StepBegan(table, how):
             plain = {"event": "step_began", "table": table, "how": how}
         case progress.Progressed():
-            plain = {"event": "progressed", **dataclasses.asdict(event)}
+            told = dataclasses.asdict(event)
+            plain = {"event": "progressed", **told.pop("work"), **told}
         case progress.StepEnded(report):
             plain = {"event": "step_ended", **dataclasses.asdict(report)}
         case progress.RunEnded(run):
@@ -101,15 +102,21 @@ def how_far(event: "Progressed") -> str:
     parts = []
     if event.tasks:
         parts.append(f"{event.done}/{event.tasks} tasks of {count_of(event.stages, 'stage')}")
+    return ", ".join([*parts, *worked(event.work)])
+
+
+def worked(work: "StepWork") -> list[str]:
+    """`1,000 rows (2.5 MB) read`, and written."""
+    parts = []
     for rows, size, what in (
-        (event.rows_read, event.bytes_read, "read"),
-        (event.rows_written, event.bytes_written, "written"),
+        (work.rows_read, work.bytes_read, "read"),
+        (work.rows_written, work.bytes_written, "written"),
     ):
         if rows:
             parts.append(f"{count_of(rows, 'row')} ({size / 1e6:,.1f} MB) {what}")
         elif size:
             parts.append(f"{size / 1e6:,.1f} MB {what}")
-    return ", ".join(parts)
+    return parts
 
 
 def step_line(report: "StepReport") -> str:

@@ -7,8 +7,8 @@ import click
 
 from lakebed.cli.call import Call, Command, pass_call
 from lakebed.cli.describe import run_record
-from lakebed.cli.output import say, show_json, show_list, show_record
-from lakebed.cli.run_progress import step_line
+from lakebed.cli.output import count_of, say, show_json, show_list, show_record
+from lakebed.cli.run_progress import step_line, worked
 
 if TYPE_CHECKING:
     from lakebed.model.runs import Run
@@ -91,6 +91,8 @@ def _show_run(call: Call, run: "Run") -> None:
         click.echo(step_line(step))
         for given in step.inputs:
             click.echo(f"    read {_input(dataclasses.asdict(given))}")
+        if step.work is not None and (told := worked(step.work)):
+            click.echo(f"    Spark: {', '.join(told)}")
         for each in step.expectations:
             said = "held" if each.passed else each.detail or f"not so for {each.rows:,} rows"
             click.echo(f"    expect.{each.action} {each.text}: {said}")
@@ -103,7 +105,8 @@ def _show_run(call: Call, run: "Run") -> None:
 def _input(given: dict[str, Any]) -> str:
     if given["files"] is not None:
         return f"{given['name']}: {given['files']:,} new files"
+    rows = "" if given["rows"] is None else f": {count_of(given['rows'], 'row')}"
     if given["until"] is None:
-        return f"{given['name']} (as this run left it)"
+        return f"{given['name']} (as this run left it){rows}"
     since = "" if given["after"] is None else f" after version {given['after']}"
-    return f"{given['name']}{since} up to version {given['until']}"
+    return f"{given['name']}{since} up to version {given['until']}{rows}"

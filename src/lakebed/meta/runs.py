@@ -13,6 +13,7 @@ from lakebed.model.runs import (
     Run,
     RunReport,
     StepReport,
+    StepWork,
 )
 
 _RUN = "SELECT run_id, pipeline, status, started_ms, finished_ms, author, report FROM runs"
@@ -116,6 +117,7 @@ def _report(text: str) -> RunReport:
                     **step,
                     "inputs": tuple(InputReport(**i) for i in step["inputs"]),
                     "expectations": tuple(ExpectationReport(**e) for e in step["expectations"]),
+                    "work": None if (work := step.get("work")) is None else StepWork(**work),
                 }
             )
             for step in plain["steps"]

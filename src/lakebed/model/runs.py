@@ -30,6 +30,17 @@ class InputReport:
     after: int | None = None
     until: int | None = None
     files: int | None = None
+    rows: int | None = None  # of a table: those there are, or that Spark compares to find what changed
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """What Spark read and wrote for a step, its temporary files too."""
+
+    rows_read: int = 0
+    bytes_read: int = 0
+    rows_written: int = 0
+    bytes_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,7 @@ class StepReport:
     dropped: int = 0
     inputs: tuple[InputReport, ...] = ()
     expectations: tuple[ExpectationReport, ...] = ()
+    work: StepWork | None = None  # where Spark tells: not through Spark Connect
 
 
 @dataclass(frozen=True, slots=True)

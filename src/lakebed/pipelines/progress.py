@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lakebed.model.runs import Failure, Run, StepReport
+from lakebed.model.runs import Failure, Run, StepReport, StepWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,14 @@ class StepEnded:
 class Progressed:
     """What Spark works on now for a step, and what it has read and written for it so far.
 
-    Temporary files count too. Through Spark Connect: one query of any step, and only bytes read.
+    Through Spark Connect: one query of any step, and only bytes read.
     """
 
     table: str | None
     stages: int
     done: int
     tasks: int
-    rows_read: int = 0
-    bytes_read: int = 0
-    rows_written: int = 0
-    bytes_written: int = 0
+    work: StepWork
 
 
 @dataclass(frozen=True, slots=True)

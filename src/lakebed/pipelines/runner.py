@@ -23,6 +23,7 @@ from lakebed.model.runs import (
     Derivation,
     Failure,
     FileMark,
+    InputReport,
     Run,
     RunAttachment,
     RunReport,
@@ -41,6 +42,7 @@ from lakebed.pipelines.deciding import (
 )
 from lakebed.pipelines.failures import output_moved, step_failed
 from lakebed.pipelines.graph import Graph
+from lakebed.pipelines.inputs import Changes, Current
 from lakebed.pipelines.openlineage import LineageEvents
 from lakebed.pipelines.plan import Planned
 from lakebed.pipelines.progress import (
@@ -295,9 +297,9 @@ class _Work:
         readings = self._prospects[step.table].readings
         if self._prospects[step.table].behind:  # by now it is known what those steps left
             readings = {name: look_at(context, planned, i) for name, i in step.inputs.items()}
-        inputs = tuple(r.report for r in readings.values())
         marks = marks_of(planned)
         if not must_run(context, planned, readings, marks):
+            inputs = tuple(r.report for r in readings.values())
             took = round(1000 * (time.monotonic() - started))
             report = StepReport(step.table, "unchanged", planned.how, took, inputs=inputs)
             moved = [] if waits(readings) else _cursors(readings, marks, planned)
@@ -319,8 +321,9 @@ class _Work:
             round(1000 * (time.monotonic() - started)),
             staged.rows,
             staged.dropped,
-            inputs,
+            tuple(_counted(context, r) for r in readings.values()),
             staged.expectations,
+            self._watcher.work_of(step.table),
         )
         assert isinstance(made, DataFrame)  # checked when it was staged
         return self._ended(planned, _told(readings, frames, made), marks, report)
@@ -360,6 +363,15 @@ def _told(
         else r
         for name, r in readings.items()
     }
+
+
+def _counted(context: Context, reading: Reading) -> InputReport:
+    """With the rows of a table; what is no table tells none without being read."""
+    given = reading.given
+    if not (isinstance(given, Current | Changes) and reading.is_there):
+        return reading.report
+    after = reading.after if isinstance(given, Changes) else None
+    return replace(reading.report, rows=context.run.rows_since(given.table, after))
 
 
 def _cursors(

@@ -12,10 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.session import is_connect
+from lakebed.model.runs import StepWork
 from lakebed.pipelines.context import Context
 from lakebed.pipelines.progress import Listener, Progressed
 
 _EVERY_S = 1.0
+_CAUGHT_UP_MS = 2_000  # Spark counts what its tasks did behind them
 _UNDER_WAY = ("ACTIVE", "PENDING")
 _GONE = (PySparkException, Py4JError, ConnectionError, AttributeError)
 
@@ -25,7 +27,7 @@ class _Stage:
     is_active: bool
     tasks: int
     done: int
-    figures: tuple[int, int, int, int]  # rows and bytes read, rows and bytes written
+    work: StepWork
 
 
 class _Client(Protocol):
@@ -65,7 +67,7 @@ class Watcher:
     @contextmanager
     def step(self, table: str) -> Iterator[None]:
         """Jobs that this thread starts meanwhile are the step's."""
-        tag = f"{self._context.tag}-{table}".replace(",", "-")
+        tag = self._tag(table)
         session = self._context.session
         marked = not is_connect(session)
         if marked:
@@ -78,6 +80,20 @@ class Watcher:
             if marked:
                 with suppress(*_GONE):
                     session.sparkContext.removeJobTag(tag)
+
+    def work_of(self, table: str) -> StepWork | None:
+        """All that was read and written for a step that has ended; None where nobody tells."""
+        session = self._context.session
+        if is_connect(session):
+            return None
+        with suppress(*_GONE):
+            bus = session.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - no public way
+            bus.waitUntilEmpty(_CAUGHT_UP_MS)
+            return self._progress(session, table, self._tag(table)).work
+        return None
+
+    def _tag(self, table: str) -> str:
+        return f"{self._context.tag}-{table}".replace(",", "-")
 
     def _watch(self) -> None:
         last: dict[str, Progressed] = {}
@@ -125,7 +141,7 @@ class Watcher:
                 len(active),
                 sum(s.num_completed_tasks for s in active),
                 sum(s.num_tasks for s in active),
-                bytes_read=sum(s.num_bytes_read for s in stages or ()),
+                StepWork(bytes_read=sum(s.num_bytes_read for s in stages or ())),
             )
         )
 
@@ -140,7 +156,7 @@ def _stage(store: Any, number: int) -> _Stage | None:
         data.status().toString() in _UNDER_WAY,
         data.numTasks(),
         data.numCompleteTasks(),
-        (data.inputRecords(), data.inputBytes(), data.outputRecords(), data.outputBytes()),
+        StepWork(data.inputRecords(), data.inputBytes(), data.outputRecords(), data.outputBytes()),
     )
 
 
@@ -148,7 +164,12 @@ def _summed(table: str, stages: Iterable[_Stage]) -> Progressed:
     """Tasks of the stages under way; rows and bytes of all there were."""
     listed = list(stages)
     active = [s for s in listed if s.is_active]
-    sums = [sum(s.figures[n] for s in listed) for n in range(4)]
+    work = StepWork(
+        sum(s.work.rows_read for s in listed),
+        sum(s.work.bytes_read for s in listed),
+        sum(s.work.rows_written for s in listed),
+        sum(s.work.bytes_written for s in listed),
+    )
     return Progressed(
-        table, len(active), sum(s.done for s in active), sum(s.tasks for s in active), *sums
+        table, len(active), sum(s.done for s in active), sum(s.tasks for s in active), work
     )

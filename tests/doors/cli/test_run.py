@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lakebed.cli.run_progress import how_far
+from lakebed.model.runs import StepWork
 from lakebed.pipelines.progress import Progressed
 from tests.doors.cli.command import Lakebed
 
@@ -131,11 +132,14 @@ def test_a_new_project_is_written_once(lakebed: Lakebed) -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (Progressed("a.b", 0, 0, 0), ""),
-        (Progressed("a.b", 2, 3, 8), "3/8 tasks of 2 stages"),
-        (Progressed(None, 1, 0, 4, bytes_read=2_500_000), "0/4 tasks of 1 stage, 2.5 MB read"),
+        (Progressed("a.b", 0, 0, 0, StepWork()), ""),
+        (Progressed("a.b", 2, 3, 8, StepWork()), "3/8 tasks of 2 stages"),
         (
-            Progressed("a.b", 0, 0, 0, 1_000, 1_200_000, 1, 100_000),
+            Progressed(None, 1, 0, 4, StepWork(bytes_read=2_500_000)),
+            "0/4 tasks of 1 stage, 2.5 MB read",
+        ),
+        (
+            Progressed("a.b", 0, 0, 0, StepWork(1_000, 1_200_000, 1, 100_000)),
             "1,000 rows (1.2 MB) read, 1 row (0.1 MB) written",
         ),
     ],
