@@ -114,7 +114,12 @@ def _constraints(parts: Parts, given: object, schema: Schema) -> dict[str, Const
         )
     found: dict[str, Constraint] = {}
     for name, text in given.items():
-        found |= parse_constraint(name, text, schema)
+        added = parse_constraint(name, text, schema)
+        if name.casefold() in map(str.casefold, found):
+            raise InvalidSchema(
+                f"two constraints are called {name!r}", hint="rename one of them", constraint=name
+            )
+        found |= added
     refuse_unfit(found, schema, Workbench(partial(open_engine, parts)))
     return found
 

@@ -198,13 +198,14 @@ def _check_level(fields: tuple[Field, ...]) -> None:
                 hint="give it at least one member",
                 column=field.name,
             )
-        other = seen.setdefault(field.name.casefold(), field.name)
-        if other is not field.name:
+        other = seen.get(field.name.casefold())
+        if other is not None:
             raise InvalidSchema(
                 f"columns {other!r} and {field.name!r} differ only in case or not at all",
                 hint="many engines do not see case; rename one of them",
                 column=field.name,
             )
+        seen[field.name.casefold()] = field.name
 
 
 def check_doc(field: Field) -> None:

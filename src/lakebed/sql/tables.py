@@ -114,19 +114,30 @@ def _item(reader: Reader, fragments: Fragments, made: _Definition) -> None:
     )
     made.checks += options.checks
     if options.primary:
-        made.key.append(name)
+        _set_key(reader, made, [name], start)
 
 
 def _constraint(reader: Reader, fragments: Fragments, made: _Definition) -> None:
+    start = reader.start
     name = reader.name("the name of a constraint") if reader.take("CONSTRAINT") else None
     if reader.take("PRIMARY"):
         reader.expect("KEY")
-        made.key += read_names(reader)
+        _set_key(reader, made, read_names(reader), start)
     elif reader.sees("CHECK"):
         made.checks.append(read_check(reader, fragments, name))
     else:
         raise refused_constraint(reader)
     reader.take("NOT", "ENFORCED")
+
+
+def _set_key(reader: Reader, made: _Definition, names: list[str], start: int) -> None:
+    if made.key:
+        raise reader.error(
+            "the table has two primary keys",
+            hint="name all columns of the key in one PRIMARY KEY (a, b)",
+            offset=start,
+        )
+    made.key = names
 
 
 def refused_constraint(reader: Reader) -> Exception:
@@ -160,7 +171,7 @@ def _column_option(reader: Reader, fragments: Fragments, options: ColumnOptions)
         options.required = True
     elif reader.take("NULL"):
         options.required = False
-    elif reader.take("DEFAULT"):
+    elif options.default is None and reader.take("DEFAULT"):
         options.default = fragments.expression(*reader.skip_until(*_COLUMN_WORDS))
     elif reader.take("COMMENT"):
         options.comment = reader.text("a comment in single quotes")

@@ -38,6 +38,13 @@ def test_no_write_may_make_a_constraint_false(lake: lakebed.Lake) -> None:
     assert lake.check().clean
 
 
+def test_no_constraint_takes_the_place_of_another(lake: lakebed.Lake) -> None:
+    with pytest.raises(InvalidSchema, match="two constraints are called 'Low'"):
+        lake.create_table("s.t", "n int", constraints={"low": "n > 0", "Low": "n > 1"})
+
+    assert lake.tables() == []
+
+
 def test_rows_there_are_must_pass_a_new_constraint(lake: lakebed.Lake) -> None:
     table = lake.create_table("s.t", [{"id": 1, "n": 0}, {"id": 2, "n": None}])
 

@@ -119,9 +119,19 @@ def test_an_unusual_column_name_works(lake: lakebed.Lake, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "schema", ["a long, A long", "s struct<b int, B int>", "straße int, STRASSE int"]
+    "schema",
+    [
+        "a long, A long",
+        "s struct<b int, B int>",
+        "straße int, STRASSE int",
+        "a long, a string",
+        "name long, name string",
+        "s struct<b int, b string>",
+    ],
 )
-def test_columns_that_differ_in_case_only_are_refused(lake: lakebed.Lake, schema: str) -> None:
+def test_columns_that_differ_in_case_only_or_not_at_all_are_refused(
+    lake: lakebed.Lake, schema: str
+) -> None:
     with pytest.raises(InvalidSchema, match="differ only in case"):
         lake.create_table("a.t", schema)
 

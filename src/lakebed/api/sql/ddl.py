@@ -19,6 +19,7 @@ from lakebed.model.errors import (
     InvalidInput,
     NamespaceExists,
     NamespaceNotFound,
+    SqlError,
     SqlUnsupported,
     TableExists,
 )
@@ -129,6 +130,19 @@ def _field(context: Context, column: ColumnDefinition, values: Values) -> Field:
     )
 
 
+def _constraints(statement: CreateTable) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number, check in enumerate(statement.checks, 1):
+        name = check.name or f"check_{number}"
+        if name.casefold() in map(str.casefold, found):
+            raise SqlError(
+                f"two constraints are called {name!r}",
+                hint="give each a name of its own: CONSTRAINT name CHECK (…)",
+            )
+        found[name] = condition_text(check.condition)
+    return found
+
+
 def _options(statement: CreateTable) -> TableOptions:
     options = TableOptions(
         partition_by=statement.partition_by,
@@ -136,10 +150,7 @@ def _options(statement: CreateTable) -> TableOptions:
         primary_key=statement.primary_key,
         properties=dict(statement.properties),
         comment=statement.comment,
-        constraints={
-            check.name or f"check_{number}": condition_text(check.condition)
-            for number, check in enumerate(statement.checks, 1)
-        },
+        constraints=_constraints(statement),
     )
     formats = _FORMATS.get((statement.provider or "").upper())
     if formats is not None:
