@@ -18,6 +18,7 @@ import lakebed
 from lakebed.api.lake import Lake
 from lakebed.api.spark import Spark
 from lakebed.api.table import Table
+from lakebed.engines.spark import layout
 from lakebed.model.errors import (
     ConstraintViolated,
     InvalidInput,
@@ -317,6 +318,26 @@ def test_a_large_frame_of_few_partitions_makes_few_files(lake: Lake, sp: Spark) 
     sp.append(made.select("id", (F.col("id") % 3).cast("int").alias("n")), "a.t")
 
     assert len(table.files()) == 3
+
+
+@pytest.mark.parametrize("kind", ["string", "array<string>"])  # by Spark's writer, and by ours
+def test_what_a_filter_leaves_of_a_large_frame_makes_few_files(
+    kind: str, lake: Lake, sp: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "_SMALL_BYTES", 0)  # as if there were many rows before the filter
+    table = lake.create_table("a.t", f"id long, x double, t {kind}", sort_by=["id desc"])
+    rows = sp.session.range(0, 8_000, 1, 8).where("id % 100 = 7").withColumn("x", F.rand(1))
+    text = F.array(F.lit("ä")) if kind != "string" else F.lit("ä")
+
+    sp.append(rows.withColumn("t", text), "a.t")
+
+    assert [file.record_count for file in table.files()] == [80]
+    found = table.to_arrow().to_pylist()
+    assert [row["id"] for row in found] == list(range(7, 8_000, 100))[::-1]
+    assert {str(row["t"]) for row in found} == {"ä" if kind == "string" else "['ä']"}
+    written = list(Path(table.location.removeprefix("file://")).rglob("*.parquet"))
+    assert len(written) == 1
+    assert lake.check().clean
 
 
 def test_overwrites_replace_all_partitions_or_matches(lake: Lake, sp: Spark) -> None:

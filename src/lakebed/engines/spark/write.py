@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 from lakebed.engines.arrow.write import LINEAGE, WriteOptions
 from lakebed.engines.spark.arrow_out import Order, write_in_workers
 from lakebed.engines.spark.fit import fitted
+from lakebed.engines.spark.joined import are_small, joined
 from lakebed.engines.spark.layout import evened, gathered
 from lakebed.engines.spark.native import is_native, write_natively
 from lakebed.engines.spark.predicate import to_column
@@ -67,13 +69,45 @@ def write(
         rows = _checked(rows, checks or {})
         rows = rows if must_match is None else _matching(rows, must_match)
         try:
-            if is_native(session, order):
-                return write_natively(rows, order, storage)
-            placed = gathered(rows, spec, schema) if spec.fields else evened(rows)
-            return write_in_workers(placed, order)
+            files = _written(rows, order, storage)
+            if spec.fields or lineage or not are_small(files, order.options):
+                return files
+            return _in_few(session, files, order, storage)
         except BaseException:
             remove_written(storage, root, name_prefix)
             raise
+
+
+def _written(rows: DataFrame, order: Order, storage: Storage) -> list[DataFile]:
+    if is_native(rows.sparkSession, order):
+        return write_natively(rows, order, storage)
+    parted = order.spec.fields
+    placed = gathered(rows, order.spec, order.schema) if parted else evened(rows)
+    return write_in_workers(placed, order)
+
+
+def _in_few(
+    session: SparkSession, small: list[DataFile], order: Order, storage: Storage
+) -> list[DataFile]:
+    """Written twice: how little a filter leaves is not known before."""
+    rows = joined(
+        session,
+        small,
+        storage=storage,
+        root=order.root,
+        schema=order.schema,
+        options=order.options,
+    )
+    prefix = f"{order.name_prefix}-joined"
+    try:
+        files = _written(rows, replace(order, name_prefix=prefix), storage)
+    except BaseException:
+        remove_written(storage, order.root, prefix)
+        raise
+    with suppress(LakebedError):  # what stays is an orphan
+        for file in small:
+            storage.delete(f"{order.root}/{file.path}")
+    return files
 
 
 def remove_written(storage: Storage, root: str, name_prefix: str) -> None:
