@@ -24,7 +24,7 @@ demo: $(VENV)/.ready ## tables, then a real pipeline on Spark, on throw-away lak
 	$(BIN)/python examples/flights/demo.py
 
 check: lint ## format, lint, types, layers and the fast tests (under 2 minutes)
-	$(PYTEST) -m "not (postgres or interop or faults or spark or slow)"
+	$(PYTEST) -m "not (postgres or objects or interop or faults or spark or slow)"
 
 lint: $(VENV)/.ready ## format, lint, types, layers
 	$(BIN)/ruff format --check .

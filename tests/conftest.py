@@ -1,6 +1,5 @@
 """What all tests share: markers given by place, and a PostgreSQL schema of one's own."""
 
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,25 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # as below
 
 from tests.examples import EXPLORING
+from tests.stores import value_of
 
 REPO = Path(__file__).resolve().parent.parent
 POSTGRES = "LAKEBED_TEST_POSTGRES"
 SUITES = ("interop", "faults", "spark")
+CONNECT = "tests/spark/test_connect"  # files that share a server
+LONGEST = (
+    "tests/spark/test_cluster.py",
+    "tests/spark/test_pipelines_cli.py",
+    CONNECT,
+    "tests/spark/test_streams_killed.py",
+    "tests/spark/test_streams.py",
+    "tests/spark/test_same_as_embedded.py",
+    "tests/spark/test_read.py",
+    "tests/spark/test_write.py",
+    "tests/spark/test_write_faults.py",
+    "tests/spark/test_pipelines_late.py",
+    "tests/spark/test_stock_readers.py",
+)
 
 # The same examples in every run, so that a change is judged by what it changes. New ones are looked
 # for with `make explore`, and what they find becomes a test of its own.
@@ -33,15 +47,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class WhatIsSharedStaysTogether(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Tests on Spark share a session and ports, so one worker runs them all; others go anywhere.
+    """Files of interop and Spark prepare tables, readers and servers once; others go anywhere.
 
-    Files of interop prepare their tables and readers once, which takes up to a minute.
+    The longest come first, so that no worker is left with one while the other has nothing to do.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/spark/"):
-            return "spark"
-        return nodeid.partition("::")[0] if nodeid.startswith("tests/interop/") else nodeid
+        file = nodeid.partition("::")[0]
+        if file.startswith(CONNECT):
+            return CONNECT
+        return file if file.startswith(("tests/interop/", "tests/spark/")) else nodeid
+
+    def _assign_work_unit(self, node: object) -> None:
+        longest = next((scope for scope in LONGEST if scope in self.workqueue), None)
+        if longest is not None:
+            self.workqueue.move_to_end(longest, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -52,7 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> WhatIsSha
 @pytest.fixture(scope="session")
 def postgres_server() -> str:
     """The server to test with; it is an error, never a skip, when there is none."""
-    server = os.environ.get(POSTGRES) or _named_in(".env") or _named_in(".test-env/env")
+    server = value_of(POSTGRES)
     if not server:
         pytest.fail(f"no PostgreSQL: run `scripts/test-env start` or set {POSTGRES}", pytrace=False)
     return server
@@ -70,12 +91,3 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     yield f"{postgres_server}{'&' if '?' in postgres_server else '?'}schema={schema}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
-
-
-def _named_in(file: str) -> str | None:
-    path = REPO / file
-    for line in path.read_text().splitlines() if path.exists() else []:
-        name, _, value = line.partition("=")
-        if name.strip() == POSTGRES:
-            return value.strip()
-    return None

@@ -9,6 +9,7 @@ HEAVY = {
     "datafusion",
     "duckdb",
     "numpy",
+    "obstore",
     "pandas",
     "polars",
     "psycopg",

@@ -45,6 +45,7 @@ IMPORTS_LATE = (  # optional parts and lazy public names
     "lakebed/cli/",
     "lakebed/api/open.py",
     "lakebed/engines/__init__.py",
+    "lakebed/storage/open.py",  # a worker opens a warehouse by its URI, without api/open.py
     "lakebed/__init__.py",
     "pyspark_lakebed/__init__.py",  # Spark imports it in every process
 )

@@ -1,11 +1,13 @@
 """What every storage promises, asked of each of them."""
 
+import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,9 @@ import pytest
 
 from lakebed.model.errors import InvalidName, ObjectMissing, StorageError
 from lakebed.storage import Stat, Storage, open_storage
-from lakebed.storage.memory import MemoryStorage
+from lakebed.storage.local import LocalStorage
+from lakebed.storage.objects.storage import ObjectStorage
+from tests.stores import Bucket, kinds, new_bucket
 
 UNSAFE = [
     "/",
@@ -37,6 +41,7 @@ UNSAFE = [
     ".tmp-0123",
     "a/.tmp-0123/b",
 ]
+STORES = kinds()
 ODD_BUT_SAFE = [
     "grüße/東京/🦆.parquet",
     "ns%2Fx/100%.parquet",
@@ -46,21 +51,53 @@ ODD_BUT_SAFE = [
     ".hidden/_delta_log/x",
     "line\nbreak",
 ]
+CALLS: dict[str, Callable[[Storage, str], object]] = {
+    "get": lambda storage, path: storage.get(path),
+    "input": lambda storage, path: storage.open_input(path),
+    "output": lambda storage, path: storage.open_output(path),
+    "put": lambda storage, path: storage.put_if_absent(path, b""),
+    "replace": lambda storage, path: storage.replace(path, b""),
+    "stat": lambda storage, path: storage.stat(path),
+    "delete": lambda storage, path: storage.delete(path),
+    "list": lambda storage, path: storage.list(path),
+    "location": lambda storage, path: storage.location(path),
+}
 PUTTER = """
-import sys
+import json, sys
 from lakebed.storage import open_storage
-root, letter = sys.argv[1:]
-storage = open_storage(root)
+root, options, letter = sys.argv[1:]
+storage = open_storage(root, json.loads(options))
 print("ready", flush=True)
 for path in sys.stdin.read().split():
     print(storage.put_if_absent(path, letter.encode() * 100_000), flush=True)
 """
 
 
-@pytest.fixture(params=["local", "memory"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    place = str(tmp_path / "ware house") if request.param == "local" else "memory://"
-    return open_storage(place)
+@pytest.fixture(
+    params=["local", "memory", *(pytest.param(s, marks=pytest.mark.objects) for s in STORES)]
+)
+def bucket(request: pytest.FixtureRequest, tmp_path: Path) -> Bucket:
+    match request.param:
+        case "local":
+            return Bucket(str(tmp_path / "ware house"))
+        case "memory":
+            return Bucket("memory://")
+        case kind:
+            return new_bucket(kind)
+
+
+@pytest.fixture
+def options(bucket: Bucket) -> Mapping[str, str] | None:
+    return bucket.options
+
+
+@pytest.fixture
+def storage(bucket: Bucket) -> Storage:
+    return open_storage(bucket.uri, bucket.options)
+
+
+def keeps_times(storage: Storage) -> bool:
+    return not isinstance(storage, ObjectStorage)
 
 
 def paths(storage: Storage, prefix: str = "") -> list[str]:
@@ -87,15 +124,16 @@ def test_put_over_something_changes_nothing(storage: Storage) -> None:
 
     assert storage.put_if_absent("a", b"second", modified_ms=2_000) is False
     assert storage.get("a") == b"first"
-    assert storage.stat("a") == Stat("a", 5, 1_000)
+    assert storage.stat("a") == Stat("a", 5, 1_000 if keeps_times(storage) else ANY)
     assert paths(storage) == ["a"]
 
 
-def test_the_modification_time_is_the_one_given(storage: Storage) -> None:
+def test_the_modification_time_is_the_one_given_where_it_can_be_kept(storage: Storage) -> None:
     storage.put_if_absent("a", b"abc", modified_ms=1_700_000_000_123)
 
-    assert storage.stat("a") == Stat("a", 3, 1_700_000_000_123)
-    assert list(storage.list("")) == [Stat("a", 3, 1_700_000_000_123)]
+    expected = Stat("a", 3, 1_700_000_000_123 if keeps_times(storage) else ANY)
+    assert storage.stat("a") == expected
+    assert list(storage.list("")) == [expected]
 
 
 def test_without_a_given_time_the_clock_is_used(storage: Storage) -> None:
@@ -172,29 +210,15 @@ def test_a_deleted_path_can_be_written_again(storage: Storage) -> None:
     assert storage.get("a/b") == b"new"
 
 
-@pytest.mark.parametrize("path", UNSAFE)
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda storage, path: storage.get(path),
-        lambda storage, path: storage.open_input(path),
-        lambda storage, path: storage.open_output(path),
-        lambda storage, path: storage.put_if_absent(path, b""),
-        lambda storage, path: storage.replace(path, b""),
-        lambda storage, path: storage.stat(path),
-        lambda storage, path: storage.delete(path),
-        lambda storage, path: storage.list(path),
-        lambda storage, path: storage.location(path),
-    ],
-    ids=["get", "input", "output", "put", "replace", "stat", "delete", "list", "location"],
-)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_a_path_that_could_leave_the_root_is_refused(
-    storage: Storage, call: Callable[[Storage, str], object], path: str
+    storage: Storage, call: Callable[[Storage, str], object]
 ) -> None:
-    with pytest.raises(InvalidName) as caught:
-        call(storage, path)
+    for path in UNSAFE:
+        with pytest.raises(InvalidName) as caught:
+            call(storage, path)
+        assert caught.value.hint
 
-    assert caught.value.hint
     assert paths(storage) == []
 
 
@@ -207,6 +231,10 @@ def test_the_root_itself_is_no_object(storage: Storage) -> None:
 
 @pytest.mark.parametrize("path", ODD_BUT_SAFE)
 def test_odd_names_round_trip(storage: Storage, path: str) -> None:
+    if isinstance(storage, ObjectStorage) and "\n" in path:
+        with pytest.raises(InvalidName, match="control"):
+            storage.put_if_absent(path, b"1")
+        return
     storage.put_if_absent(path, b"1")
     storage.replace(path, b"22")
 
@@ -255,8 +283,10 @@ def test_list_streams_and_bears_deletes_on_the_way(storage: Storage) -> None:
     rest = [stat.path for stat in listing]
 
     assert first.path == "f0/00"
-    assert not {"f0/02", "f1/01", "f1/19"} & set(rest)
-    assert len(rest) == 16
+    gone = {"f0/02", "f1/01", "f1/19"}
+    assert len(set(rest) - gone) == 16
+    # A store tells what there was when it was asked.
+    assert isinstance(storage, ObjectStorage) or not gone & set(rest)
 
 
 def test_an_output_is_seen_only_after_close(storage: Storage) -> None:
@@ -380,10 +410,12 @@ def test_of_16_threads_that_put_one_path_exactly_one_wins(storage: Storage) -> N
     assert paths(storage) == sorted(wanted)
 
 
-def test_of_8_processes_that_put_one_path_exactly_one_wins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["local", pytest.param("s3", marks=pytest.mark.objects)])
+def test_of_8_processes_that_put_one_path_exactly_one_wins(tmp_path: Path, kind: str) -> None:
+    bucket = new_bucket(kind) if kind == "s3" else Bucket(str(tmp_path / "w"))
     letters = "abcdefgh"
     wanted = [f"t/{number}/log" for number in range(20)]
-    command = [sys.executable, "-c", PUTTER, str(tmp_path / "w")]
+    command = [sys.executable, "-c", PUTTER, bucket.uri, json.dumps(bucket.options)]
     pipe = subprocess.PIPE
     putters = [subprocess.Popen([*command, x], stdin=pipe, stdout=pipe, text=True) for x in letters]
     for putter in putters:
@@ -393,7 +425,7 @@ def test_of_8_processes_that_put_one_path_exactly_one_wins(tmp_path: Path) -> No
     with ThreadPoolExecutor(len(putters)) as pool:
         answers = list(pool.map(lambda putter: putter.communicate("\n".join(wanted))[0], putters))
 
-    storage = open_storage(str(tmp_path / "w"))
+    storage = open_storage(bucket.uri, bucket.options)
     outcomes = zip(*(answer.split() for answer in answers), strict=True)
     for path, outcome in zip(wanted, outcomes, strict=True):
         assert outcome.count("True") == 1
@@ -412,10 +444,12 @@ def test_threads_write_into_new_folders_at_once(storage: Storage) -> None:
     assert len(paths(storage)) == 150
 
 
-def test_the_root_uri_opens_the_same_bytes(storage: Storage) -> None:
+def test_the_root_uri_opens_the_same_bytes(
+    storage: Storage, options: Mapping[str, str] | None
+) -> None:
     storage.put_if_absent("a", b"abc")
 
-    again = open_storage(storage.root_uri)
+    again = open_storage(storage.root_uri, options)
 
     assert again.get("a") == b"abc"
     assert again.root_uri == storage.root_uri
@@ -425,7 +459,7 @@ def test_locations_are_absolute_and_below_the_root(storage: Storage) -> None:
     root = storage.location("")
 
     assert storage.location("ns/t") == f"{root}/ns/t"
-    absolute = "memory://" if isinstance(storage, MemoryStorage) else "/"
+    absolute = "/" if isinstance(storage, LocalStorage) else storage.root_uri
     assert root.startswith(absolute)
     assert "%20" not in root
 

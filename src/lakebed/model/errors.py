@@ -19,6 +19,7 @@ LakebedError
 ├── DatabaseError    DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer
 │                    UpgradeRequired
 ├── StorageError     ObjectMissing  StorageFull  StorageReadOnly  DataCorrupt
+│                    StorageDenied  StorageUnavailable
 ├── Forbidden
 ├── StreamChanged    a table that is followed did what the reader cannot follow
 ├── MissingExtra     an optional library is not installed
@@ -315,6 +316,19 @@ class StorageFull(StorageError):
 
 class StorageReadOnly(StorageError):
     code = "STORAGE_READ_ONLY"
+
+
+class StorageDenied(StorageError):
+    """An object store refuses the keys, or what they are used for."""
+
+    code = "STORAGE_DENIED"
+
+
+class StorageUnavailable(StorageError):
+    """An object store cannot be reached or is overloaded, for longer than retries last."""
+
+    code = "STORAGE_UNAVAILABLE"
+    retryable = True
 
 
 class DataCorrupt(StorageError):

@@ -1,14 +1,16 @@
-"""From what a user types to a storage: a folder, a file:// URI or memory://; does no I/O."""
+"""From what a user types to a storage: a folder, memory or an object store; does no I/O."""
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
-from lakebed.model.errors import InvalidUri
+from lakebed.model.errors import InvalidInput, InvalidUri, MissingExtra
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.memory import open_memory
+from lakebed.storage.place import SCHEMES, parse_place
 
 # One letter before the colon is a drive of Windows, not a scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
@@ -16,12 +18,20 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MEMORY_NAME = re.compile(r"[A-Za-z0-9_-]*")
 
 
-def open_storage(uri_or_path: str) -> Storage:
-    """The storage at a local path, `file:///abs/folder`, `memory://` or `memory://name`.
+def open_storage(uri_or_path: str, options: Mapping[str, str] | None = None) -> Storage:
+    """The storage at a local path, `file:///folder`, `memory://name`, or in an object store.
 
-    Raises InvalidUri for any other scheme. A missing folder is made by the first write.
+    Raises InvalidUri for any other scheme. A missing folder is made by the first write. Options
+    are for object stores alone; what they do not say comes from the environment.
     """
     scheme = _SCHEME.match(uri_or_path)
+    if scheme is not None and scheme[1].lower() in SCHEMES:
+        return _open_objects(uri_or_path, options or {})
+    if options:
+        raise InvalidInput(
+            "storage options are for object stores",
+            hint="leave them out, or use a warehouse like s3://bucket/prefix",
+        )
     if scheme is None:
         return LocalStorage(_bare_path(uri_or_path))
     match scheme[1].lower():
@@ -32,10 +42,22 @@ def open_storage(uri_or_path: str) -> Storage:
         case other:
             raise InvalidUri(
                 f"data cannot be stored there: the scheme {other!r} is not supported",
-                hint="Use a local folder, file:///folder or memory://. Object stores need an extra "
-                "that this version does not have. A folder whose name has a colon is written ./a:b",
+                hint=f"Use a local folder, file:///folder, memory:// or an object store "
+                f"({', '.join(f'{name}://' for name in SCHEMES)}). "
+                "A folder whose name has a colon is written ./a:b",
                 scheme=other,  # not the URI: it may hold a password
             )
+
+
+def _open_objects(uri: str, options: Mapping[str, str]) -> Storage:
+    place = parse_place(uri)
+    try:
+        from lakebed.storage.objects.storage import ObjectStorage
+    except ImportError as error:
+        raise MissingExtra(
+            "the object store library is not installed", hint="pip install 'lakebed[objects]'"
+        ) from error
+    return ObjectStorage(place, options)
 
 
 def _bare_path(path: str) -> Path:
