@@ -38,6 +38,8 @@ _NAMES = frozenset(
         "XOR",
     ]
 )
+# Operators of other dialects; here they are a parameter and what follows it.
+_MARKS = frozenset(["?::", "??"])
 
 
 class TooHard(Exception):
@@ -183,7 +185,9 @@ class LakeDialect(DuckDB):
         HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
         BIT_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("b'", "'"), ("B'", "'")]
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
-            word: kind for word, kind in DuckDB.Tokenizer.KEYWORDS.items() if word not in _NAMES
+            word: kind
+            for word, kind in DuckDB.Tokenizer.KEYWORDS.items()
+            if word not in _NAMES | _MARKS
         }
         SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {
             **DuckDB.Tokenizer.SINGLE_TOKENS,

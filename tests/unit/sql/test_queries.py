@@ -128,6 +128,7 @@ def test_needed_columns_are_a_superset_by_name() -> None:
         ("SELECT ?, ?", "SELECT $1, $2", ("1", "2")),
         ("SELECT $2, $1, $2", "SELECT $2, $1, $2", ("2", "1")),
         ("SELECT :a, $b, a[1:2], {'x':c}", "SELECT $a, $b, a[1:2], {'x':c}", ("a", "b")),
+        ("SELECT ?::INT, ?||?", "SELECT $1::INT, $2||$3", ("1", "2", "3")),
         ("SELECT a<$1,$2", "SELECT a<$1,$2", ("1", "2")),
         (
             "SELECT x$y WHERE a IN ($a,$b)",
