@@ -13,14 +13,14 @@ DRIVER = Path(__file__).parent / "duckdb_driver.py"
 PYTHON = "LAKEBED_DUCKDB155_PYTHON"
 
 
-def asked_of_duckdb(queries: Sequence[str]) -> list[dict[str, Any]]:
+def asked_of_duckdb(queries: Sequence[str], *, setup: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The answer to each query, in one process; it is an error, never a skip, without one."""
     python = os.environ.get(PYTHON)
     if not python:
         pytest.fail(f"set {PYTHON}, or run `make interop`", pytrace=False)
     done = subprocess.run(
         [python, str(DRIVER)],
-        input=json.dumps([{"sql": sql} for sql in queries]),
+        input=json.dumps({"setup": setup, "queries": queries}),
         capture_output=True,
         text=True,
         check=False,

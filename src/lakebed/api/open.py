@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +20,7 @@ from lakebed.model.errors import (
     LakeNotFound,
     MissingExtra,
     StorageReadOnly,
+    UnsupportedFeature,
     UpgradeRequired,
 )
 
@@ -39,11 +41,15 @@ _open_lakes: "weakref.WeakSet[Lake]" = weakref.WeakSet()
 
 
 class _Place(NamedTuple):
-    """Where a lake's database is: a folder, a PostgreSQL URL, or memory (neither)."""
+    """Where a lake's database is: a folder, a PostgreSQL URL, or memory (neither).
+
+    `options` are what an object store needs to be opened; they may be secret.
+    """
 
     uri: str
     folder: Path | None = None
     postgres: str | None = None
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 def open(  # noqa: A001  # the name users type: lakebed.open
@@ -52,19 +58,27 @@ def open(  # noqa: A001  # the name users type: lakebed.open
     create: bool = False,
     warehouse: str | os.PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> "Lake":
     """Open a lake: a folder, `postgresql://…/db?schema=name`, or `:memory:`.
 
-    `create` makes it when it is not there. `warehouse` is where tables live; it is chosen when the
-    lake is created and kept in it.
+    `create` makes it when it is not there. `warehouse` is where tables live, a folder or
+    `s3://bucket/prefix`; it is chosen when the lake is created and kept in it. `storage_options`
+    are keys, endpoint and region of an object store, and never kept.
     """
-    return _open(_place(_text(uri)), create=create, warehouse=warehouse, settings=settings or {})
+    place = _place(_text(uri), storage_options or {})
+    return _open(place, create=create, warehouse=warehouse, settings=settings or {})
 
 
-def init(uri: str | os.PathLike[str], *, warehouse: str | os.PathLike[str] | None = None) -> "Lake":
+def init(
+    uri: str | os.PathLike[str],
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> "Lake":
     """Create a lake that must not exist yet."""
     # An empty file is what a crash while creating leaves behind: only the rows tell.
-    place = _place(_text(uri))
+    place = _place(_text(uri), storage_options or {})
     return _open(place, create=True, warehouse=warehouse, settings={}, must_be_new=True)
 
 
@@ -105,7 +119,15 @@ def _text(uri: str | os.PathLike[str]) -> str:
     return text
 
 
-def _place(uri: str) -> _Place:
+def _place(uri: str, options: Mapping[str, str] = MappingProxyType({})) -> _Place:
+    if not isinstance(options, Mapping):
+        raise InvalidInput(
+            "storage options are a mapping", hint="storage_options={'region': 'eu-west-1'}"
+        )
+    return _database(uri)._replace(options=options)
+
+
+def _database(uri: str) -> _Place:
     if not uri or "\x00" in uri:
         raise InvalidUri("a lake needs a folder or a URL", hint="lakebed.open('./shop')")
     if uri == ":memory:":
@@ -283,7 +305,7 @@ def _found(
     """Write the lake's own row, unless another process was faster."""
     from lakebed.core.crash import crash_point
     from lakebed.meta import lakes
-    from lakebed.storage import open_storage
+    from lakebed.storage.open import is_object_store, open_storage
 
     if warehouse is not None:
         chosen = _uri_of(place, os.fspath(warehouse))
@@ -291,7 +313,9 @@ def _found(
         chosen = WAREHOUSE  # relative: the folder may be moved
     else:
         chosen = "memory://"
-    open_storage(_uri_of(place, chosen))  # a bad URI is refused before anything is kept
+    storage = open_storage(_uri_of(place, chosen), place.options)  # refused before anything is kept
+    if is_object_store(storage.root_uri):
+        _try_races(storage, shared=place.postgres is not None)
     with store.write() as tx:
         ours = lakes.insert_lake(tx, uuid=str(uuid.uuid4()), warehouse=chosen)
         found = lakes.find_lake(tx)
@@ -302,12 +326,29 @@ def _found(
     return found
 
 
+def _try_races(storage: "Storage", *, shared: bool) -> None:
+    """Writers on several hosts need a store that decides races; on one host the database does."""
+    from lakebed.storage.probe import decides_races
+
+    if decides_races(storage):
+        return
+    if shared:
+        raise UnsupportedFeature(
+            f"{storage.root_uri} lets two writers put the same object",
+            hint="use a store with conditional put (If-None-Match), or a lake in a folder",
+        )
+    _log.warning(
+        "%s lets two writers put the same object: write to this lake from one host only",
+        storage.root_uri,
+    )
+
+
 def _uri_of(place: _Place, warehouse: str) -> str:
-    from lakebed.storage import open_storage
+    from lakebed.storage.open import root_uri_of
 
     if warehouse == WAREHOUSE and place.folder is not None:
         warehouse = str(place.folder / WAREHOUSE)
-    return warehouse if warehouse == "memory://" else open_storage(warehouse).root_uri
+    return warehouse if warehouse == "memory://" else root_uri_of(warehouse)
 
 
 def _wire(
@@ -337,7 +378,7 @@ def _wire(
     catalog = Catalog(store)
     settings = Settings(given, catalog.settings())
     settings.all()  # a bad value is told now, not after a commit
-    storage = open_storage(_uri_of(place, found[1]))
+    storage = open_storage(_uri_of(place, found[1]), place.options)
     outbox = Outbox(store)
     publishers = {
         p.format: p

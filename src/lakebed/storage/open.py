@@ -25,7 +25,7 @@ def open_storage(uri_or_path: str, options: Mapping[str, str] | None = None) -> 
     are for object stores alone; what they do not say comes from the environment.
     """
     scheme = _SCHEME.match(uri_or_path)
-    if scheme is not None and scheme[1].lower() in SCHEMES:
+    if is_object_store(uri_or_path):
         return _open_objects(uri_or_path, options or {})
     if options:
         raise InvalidInput(
@@ -47,6 +47,18 @@ def open_storage(uri_or_path: str, options: Mapping[str, str] | None = None) -> 
                 "A folder whose name has a colon is written ./a:b",
                 scheme=other,  # not the URI: it may hold a password
             )
+
+
+def is_object_store(uri: str) -> bool:
+    scheme = _SCHEME.match(uri)
+    return scheme is not None and scheme[1].lower() in SCHEMES
+
+
+def root_uri_of(uri_or_path: str) -> str:
+    """What `open_storage` would give as root_uri; needs no keys, and no library for objects."""
+    if is_object_store(uri_or_path):
+        return parse_place(uri_or_path).uri
+    return open_storage(uri_or_path).root_uri
 
 
 def _open_objects(uri: str, options: Mapping[str, str]) -> Storage:
