@@ -3,6 +3,7 @@
 from benchmarks.measures import (
     merge,
     metadata_answers,
+    plan,
     scattered_delete,
     shapes,
     small_delete,
@@ -23,6 +24,7 @@ MEASURES = {
         upsert,
         tpch,
         metadata_answers,
+        plan,
         shapes,
         spark_read,
         spark_write,

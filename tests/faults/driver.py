@@ -22,6 +22,7 @@ import lakebed.formats.iceberg.publish
 import lakebed.meta.postgres
 import lakebed.meta.sqlite
 from lakebed.core import crash
+from lakebed.core.index import FileIndex
 from lakebed.meta import migrate
 from lakebed.model.runs import Cursor, RunAttachment, RunReport
 
@@ -117,6 +118,10 @@ def checkpoint(lake: lakebed.Lake) -> None:
     lake.close()  # checkpoints come after the answer
 
 
+def index(lake: lakebed.Lake) -> None:
+    FileIndex(lake._parts.planner._store, width=1).extend(lake.table("a.left").id)
+
+
 def restore(lake: lakebed.Lake) -> None:
     lake.table("a.left").restore(version=0)
 
@@ -147,6 +152,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
         start_delta,
         start_iceberg,
         checkpoint,
+        index,
         drop,
         publish,
     )

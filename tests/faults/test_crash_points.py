@@ -54,6 +54,7 @@ STEPS = {
     ),
     "start_iceberg": (*COMMIT, *DELTA, *ICEBERG, *MARK),
     "checkpoint": ("publish_delta_after_checkpoint",),
+    "index": ("index_after_rows", "index_after_write"),
     "drop": ("drop_after_sql", "purge_before_marker", "purge_after_files"),
     "open": ("open_after_file", "open_after_migrations", "open_after_row"),
     "upgrade": ("upgrade_after_copy", "in the migration"),
@@ -83,6 +84,7 @@ AFTER: dict[str, dict[str, list[int]]] = {
     "start_delta": {"c.iceberg": [0]},
     "start_iceberg": {"c.delta": [0]},
     "checkpoint": {"c.often": [1]},
+    "index": {},
 }
 CASES = [(job, step) for job in AFTER for step in STEPS[job]]
 

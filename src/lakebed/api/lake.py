@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CLOSE_WAIT_S = 10.0
+_UPKEEP_WAIT_S = 2.0  # nothing depends on it
 
 
 class Lake:
@@ -349,6 +350,7 @@ class Lake:
     def close(self) -> None:
         """Let background publication finish what it can, and give connections back."""
         self._parts.worker.close(_CLOSE_WAIT_S)
+        self._parts.upkeep.close(_UPKEEP_WAIT_S)
         self._parts.engines.close()
         self._parts.holding.close()
         self._parts.close()

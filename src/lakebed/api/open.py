@@ -361,11 +361,13 @@ def _wire(
     from lakebed.core.commit import Committer
     from lakebed.core.extremes import Extremes
     from lakebed.core.holding import Holding
+    from lakebed.core.index import FileIndex
     from lakebed.core.lease import Leases
     from lakebed.core.outbox import Outbox
     from lakebed.core.refs import Refs
     from lakebed.core.runs import Runs
     from lakebed.core.scan import Planner
+    from lakebed.core.upkeep import Upkeep
     from lakebed.core.views import Views
     from lakebed.engines.duckdb.pool import Pool
     from lakebed.formats.delta.publish import DeltaPublisher
@@ -388,7 +390,8 @@ def _wire(
         )
     }
     drainer = Drainer(outbox, storage, publishers, settings.value)
-    worker = Worker(drainer)
+    worker = Worker("publish", drainer.drain)
+    index, extremes = FileIndex(store), Extremes(store)
     leases = Leases(store, lambda: float(settings.value("lease.ttl-s")))
     lake = Lake(
         Parts(
@@ -396,8 +399,8 @@ def _wire(
             uuid=found[0],
             storage=storage,
             catalog=catalog,
-            planner=Planner(store),
-            extremes=Extremes(store),
+            planner=Planner(store, index),
+            extremes=extremes,
             refs=Refs(store),
             views=Views(store),
             runs=Runs(store),
@@ -405,6 +408,7 @@ def _wire(
             outbox=outbox,
             drainer=drainer,
             worker=worker,
+            upkeep=Worker("upkeep", Upkeep(index, extremes).run),
             leases=leases,
             holding=Holding(leases),
             engines=Pool(),

@@ -35,7 +35,8 @@ class Parts:
     committer: Committer
     outbox: Outbox
     drainer: Drainer
-    worker: Worker
+    worker: Worker  # publishes in the background
+    upkeep: Worker  # brings up to date what is made from rows
     leases: Leases
     holding: Holding
     engines: Pool

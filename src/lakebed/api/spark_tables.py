@@ -89,12 +89,15 @@ class SparkTables:
 
     def _by_parquet(self, pinned: Pinned) -> "DataFrame":
         planner, head = self._parts.planner, pinned.head
-        state, live, specs = planner.look(head, pinned.commit.version)
+        state, live, visible, specs = planner.select(
+            head, pinned.commit.version, lambda schema: pinned.where and bind(pinned.where, schema)
+        )
         plan = make_plan(
             head,
             pinned.commit.version,
             state.schema,
             live=live,
+            visible=visible,
             specs=specs,
             columns=pinned.columns,
             predicate=pinned.where,

@@ -25,6 +25,7 @@ from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
 from lakebed.engines.arrow.types import arrow_type, to_arrow
+from lakebed.model.binding import bind
 from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidInput, LakebedError
 from lakebed.model.expressions import Predicate
@@ -454,12 +455,15 @@ class Table(HasRefs):
         predicate: Predicate | None,
     ) -> Plan:
         commit = point.commit(self._parts, head)
-        state, live, specs = self._parts.planner.look(head, commit.version)
+        state, live, visible, specs = self._parts.planner.select(
+            head, commit.version, lambda schema: predicate and bind(predicate, schema)
+        )
         return make_plan(
             head,
             commit.version,
             state.schema,
             live=live,
+            visible=visible,
             specs=specs,
             columns=columns,
             predicate=predicate,

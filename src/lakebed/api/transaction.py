@@ -16,6 +16,7 @@ from lakebed.api.staging import Staged
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.attach import Places
 from lakebed.core.commit import Committed, Conflict, Outcome
+from lakebed.core.upkeep import is_due
 from lakebed.model.changes import Proposal, UnchangedSince
 from lakebed.model.errors import (
     CommitConflict,
@@ -303,6 +304,8 @@ def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Co
         names = None if commit.line == MAIN_LINE else parts.refs.names(head)
         entry = to_commit(head, commit, reason=reason, replayed=committed.replayed, names=names)
         commits[str(head.name)] = entry
+        if is_due(head, commit):
+            parts.upkeep.notify(head.id)
     return commits
 
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from lakebed.core.index import FileIndex
 from lakebed.core.ledger import typing_and_specs
 from lakebed.core.lines import find_commit
 from lakebed.core.plan import Plan
 from lakebed.core.prune import might_match
-from lakebed.meta import files, tables, vectors
+from lakebed.meta import commits, files, tables, vectors
 from lakebed.meta.store import Store, Tx
 from lakebed.model.binding import bind
 from lakebed.model.errors import InvalidInput
@@ -32,20 +33,58 @@ class Look(NamedTuple):
     specs: dict[int, PartitionSpec]
 
 
+class Selection(NamedTuple):
+    """A version's state, its files that a predicate may match, the number of all its files, and
+    every spec the table ever had."""
+
+    state: TableState
+    live: list[LiveFile]
+    visible: int
+    specs: dict[int, PartitionSpec]
+
+
+# A predicate for the schema of the version that is looked at, bound to it; None: all rows.
+Where = Callable[[Schema], Predicate | None]
+
+
 class Planner:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, index: FileIndex) -> None:
         self._store = store
+        self._index = index
 
     def look(self, head: TableHead, version: Version) -> Look:
         with self._store.read() as tx:
             state = _state_at(tx, head, version)
             typing, specs = typing_and_specs(tx, head.id)
+            live = _files_at(tx, head, version, typing)
+            return Look(state, live, {int(s.id): s for s in specs})
+
+    def select(self, head: TableHead, version: Version, where: Where) -> Selection:
+        """At least the files that can match; those that cannot are left out as far as the index
+        knows."""
+        with self._store.read() as tx:
+            state = _state_at(tx, head, version)
+            typing, specs = typing_and_specs(tx, head.id)
             by_id = {int(s.id): s for s in specs}
-            if version == head.version and head.line == MAIN_LINE:
-                current = tables.get_table(tx, head.id)
-                if current is not None and current.version == version:
-                    return Look(state, files.live_files(tx, head.id, typing), by_id)
-            return Look(state, files.files_at(tx, head.id, version, typing, head.line), by_id)
+            predicate = where(state.schema)
+            found = None
+            visible = _count_at(tx, head, version) if predicate is not None else None
+            if predicate is not None and visible is not None:
+                found = self._index.find(tx, head, predicate, by_id)
+            if found is None or visible is None:
+                live = _files_at(tx, head, version, typing)
+                visible = len(live)
+            else:
+                live = files.files_among(
+                    tx,
+                    head.id,
+                    version,
+                    typing,
+                    ids=found.ids,
+                    beyond=found.beyond,
+                    line=head.line,
+                )
+        return Selection(state, live, visible, by_id)
 
     def state(self, head: TableHead, version: Version) -> TableState:
         with self._store.read() as tx:
@@ -74,6 +113,26 @@ class Planner:
             return {s.id: s for s in tables.list_specs(tx, head.id)}
 
 
+def _files_at(tx: Tx, head: TableHead, version: Version, typing: files.Typing) -> list[LiveFile]:
+    if version == head.version and head.line == MAIN_LINE:
+        current = tables.get_table(tx, head.id)
+        if current is not None and current.version == version:
+            return files.live_files(tx, head.id, typing)
+    return files.files_at(tx, head.id, version, typing, head.line)
+
+
+def _count_at(tx: Tx, head: TableHead, version: Version) -> int | None:
+    """The number of files visible at a version, if it is known without counting them."""
+    if version == head.version:
+        return head.live_files
+    commit = find_commit(tx, head.id, version, head.line)
+    if commit is None or commit.snapshot_id is None:
+        return None
+    snapshot = commits.get_snapshot(tx, head.id, commit.snapshot_id)
+    told = snapshot.summary.get("total-data-files") if snapshot else None
+    return None if told is None else int(told)
+
+
 def _state_at(tx: Tx, head: TableHead, version: Version) -> TableState:
     commit = find_commit(tx, head.id, version, head.line)
     assert commit is not None, (head.name, version)
@@ -96,7 +155,9 @@ def make_plan(
     columns: Sequence[str] | None,
     predicate: Predicate | None,
     positions: PositionsOf,
+    visible: int | None = None,
 ) -> Plan:
+    """`visible` is the number of all files, where those that cannot match are left out."""
     bound = bind(predicate, schema) if predicate is not None else None
     kept = [
         f
@@ -110,7 +171,7 @@ def make_plan(
         columns=chosen_columns(schema, columns),
         predicate=bound,
         files=tuple(kept),
-        pruned=len(live) - len(kept),
+        pruned=(len(live) if visible is None else visible) - len(kept),
         deleted=positions(head, kept),
         specs=specs,
     )
@@ -125,6 +186,7 @@ def pruned_plan(
     specs: dict[int, PartitionSpec],
     where: Predicate,
     positions: PositionsOf,
+    visible: int | None = None,
 ) -> Plan:
     """For an engine that applies its own condition: every row of the files where one can match.
 
@@ -138,7 +200,7 @@ def pruned_plan(
         columns=chosen_columns(schema, None),
         predicate=None,
         files=tuple(kept),
-        pruned=len(live) - len(kept),
+        pruned=(len(live) if visible is None else visible) - len(kept),
         deleted=positions(head, kept),
         specs=specs,
     )

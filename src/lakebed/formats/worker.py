@@ -1,9 +1,9 @@
-"""A thread that publishes what writers leave behind: background publication and checkpoints."""
+"""A thread for what writers leave behind: background publication and checkpoints, and upkeep."""
 
 import logging
 import threading
+from collections.abc import Callable
 
-from lakebed.formats.publish import Drainer
 from lakebed.model.errors import LakebedError
 from lakebed.model.ids import TableId
 
@@ -13,8 +13,10 @@ _log = logging.getLogger("lakebed.publish")
 class Worker:
     """Starts with its first work; what it leaves behind, the next process picks up."""
 
-    def __init__(self, drainer: Drainer) -> None:
-        self._drainer = drainer
+    def __init__(self, name: str, work: Callable[[TableId], object]) -> None:
+        """`work` gives True when there is more to do of the table, after other tables."""
+        self._name = name
+        self._work = work
         self._tables: dict[TableId, None] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -28,7 +30,7 @@ class Worker:
             self._tables[table_id] = None
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
-                    target=self._run, name="lakebed-publish", daemon=True
+                    target=self._run, name=f"lakebed-{self._name}", daemon=True
                 )
                 self._thread.start()
             self._changed.notify_all()
@@ -44,6 +46,7 @@ class Worker:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._busy, timeout_s)
 
     def _run(self) -> None:
         while True:
@@ -55,9 +58,11 @@ class Worker:
                 del self._tables[table_id]
                 self._busy = True
             try:
-                self._drainer.drain(table_id)
+                if self._work(table_id) is True:
+                    with self._changed:
+                        self._tables[table_id] = None
             except LakebedError as error:
-                _log.warning("background publication: %s", error.message)
+                _log.warning("in the background (%s): %s", self._name, error.message)
             finally:
                 with self._changed:
                     self._busy = False

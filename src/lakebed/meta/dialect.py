@@ -26,7 +26,7 @@ class Connection(Protocol):
 class Dialect(Protocol):
     name: str
     pool_size: int
-    words: Mapping[str, str]  # {id}, {blob}, {key} of the migrations
+    words: Mapping[str, str]  # {id}, {blob}, {key}, {packed} of the migrations
     now_ms: str | None  # an expression: the database's clock; None: it is this machine's
     for_update: str  # what locks the rows of a SELECT
 
@@ -36,6 +36,10 @@ class Dialect(Protocol):
 
     def statement(self, sql: str) -> str:
         """The statement with this driver's parameter marks; SQL is written with `?`."""
+        ...
+
+    def fetch_bulk(self, connection: Connection, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Rows of large values, as the driver gets them fastest."""
         ...
 
     def execute_many(self, connection: Connection, sql: str, rows: Iterable[Row]) -> None: ...

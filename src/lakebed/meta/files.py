@@ -25,9 +25,12 @@ from lakebed.model.ids import MAIN_LINE, FieldId, FileId, Line, SnapshotId, Spec
 from lakebed.model.types import Type
 from lakebed.model.vectors import DeletionVector
 
-_FILE = (
+_FACTS = (
     "SELECT f.file_id, f.path, f.size_bytes, f.record_count, f.spec_id, f.sort_order_id,"
-    " f.split_offsets, f.partition, f.stats, f.sequence_number, f.snapshot_id, f.first_row_id,"
+    " f.split_offsets, f.partition, f.stats"
+)
+_FILE = (
+    _FACTS + ", f.sequence_number, f.snapshot_id, f.first_row_id,"
     " i.added_version, i.removed_version, i.vector_id"
     " FROM file_intervals i JOIN files f ON f.table_id = i.table_id AND f.file_id = i.file_id"
     " WHERE i.table_id = ? AND i.line = ?"
@@ -239,6 +242,58 @@ def files_in_run(
     return _beside(own, inherited, touched)
 
 
+def all_in_run(
+    tx: Tx, table_id: TableId, typing: Typing, *, first: int, stop: int
+) -> list[tuple[FileId, DataFile]]:
+    """Files with ids from `first` up to `stop`, visible anywhere or not."""
+    rows = tx.all(
+        _FACTS + " FROM files f WHERE f.table_id = ? AND f.file_id >= ? AND f.file_id < ?"
+        " ORDER BY f.file_id",
+        (table_id, first, stop),
+    )
+    return [(FileId(row[0]), _data_file(row, typing)) for row in rows]
+
+
+def files_among(
+    tx: Tx,
+    table_id: TableId,
+    version: Version,
+    typing: Typing,
+    *,
+    ids: Sequence[int],
+    beyond: int,
+    line: Line = MAIN_LINE,
+) -> list[LiveFile]:
+    """Visible at a version, of those with these ids, which are in order, and all from `beyond` on.
+
+    By their ids alone: how many others there are or were makes no difference.
+    """
+    line = line_at(tx, table_id, version, line)
+    key, seen = (table_id, line), (version, version)
+    rows: list[Row] = []
+    for at in range(0, len(ids), _TOGETHER):
+        some = ids[at : at + _TOGETHER]
+        padded = [*some, *[some[-1]] * (_TOGETHER - len(some))] if len(some) > 1 else some
+        rows += tx.all(_AMONG[len(padded)], (*key, *padded, *seen))
+    rows += tx.all(_BEYOND, (*key, beyond, *seen))
+    own = _live(tx, table_id, rows, typing)
+    if line == MAIN_LINE:
+        return own
+    fork, touched = _fork(tx, table_id, line)
+    at, parent = fork.fork_version, fork.parent_line
+    inherited = files_among(tx, table_id, at, typing, ids=ids, beyond=beyond, line=parent)
+    return _beside(own, inherited, touched)
+
+
+_TOGETHER = 100
+_SEEN = " AND +i.added_version <= ? AND (i.removed_version IS NULL OR i.removed_version > ?)"
+_AMONG = {
+    count: f"{_FILE} AND i.file_id IN ({', '.join('?' * count)}){_SEEN}{_ORDER}"
+    for count in (1, _TOGETHER)
+}
+_BEYOND = _FILE + " AND i.file_id >= ?" + _SEEN + _ORDER
+
+
 def vectors_in_run(
     tx: Tx,
     table_id: TableId,
@@ -393,10 +448,10 @@ def _live(tx: Tx, table_id: TableId, rows: Sequence[Row], typing: Typing) -> lis
     return [_from_row(row, typing, found.get(row[14])) for row in rows]
 
 
-def _from_row(row: Row, typing: Typing, vector: DeletionVector | None) -> LiveFile:
+def _data_file(row: Row, typing: Typing) -> DataFile:
     kinds = typing.specs[row[4]]
     partition = zip(kinds, orjson.loads(row[7]), strict=True)
-    file = DataFile(
+    return DataFile(
         path=row[1],
         size_bytes=row[2],
         record_count=row[3],
@@ -406,9 +461,12 @@ def _from_row(row: Row, typing: Typing, vector: DeletionVector | None) -> LiveFi
         sort_order_id=row[5],
         split_offsets=tuple(orjson.loads(row[6])),
     )
+
+
+def _from_row(row: Row, typing: Typing, vector: DeletionVector | None) -> LiveFile:
     return LiveFile(
         id=FileId(row[0]),
-        file=file,
+        file=_data_file(row, typing),
         added_version=Version(row[12]),
         removed_version=row[13],
         sequence_number=row[9],

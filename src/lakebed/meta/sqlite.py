@@ -6,10 +6,10 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from lakebed.meta.dialect import Connection, Row
 from lakebed.meta.filelock import FileLock
@@ -39,6 +39,7 @@ class SqliteDialect:
         "id": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "blob": "BLOB",
         "key": "TEXT",
+        "packed": "WITHOUT ROWID",  # small rows beside each other in the order of their key
     }
     now_ms: str | None = None
     for_update = ""
@@ -125,6 +126,9 @@ class SqliteDialect:
 
     def statement(self, sql: str) -> str:
         return sql
+
+    def fetch_bulk(self, connection: Connection, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        return connection.execute(sql, parameters).fetchall()
 
     def execute_many(self, connection: Connection, sql: str, rows: Iterable[Row]) -> None:
         assert isinstance(connection, sqlite3.Connection)

@@ -47,6 +47,11 @@ class Tx:
     def all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(self._dialect.statement(sql), parameters).fetchall()
 
+    def bulk(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Like `all`, for rows of large values."""
+        statement = self._dialect.statement(sql)
+        return self._dialect.fetch_bulk(self._connection, statement, parameters)
+
     def one(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
         rows = self.all(sql, parameters)
         return rows[0] if rows else None

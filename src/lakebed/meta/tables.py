@@ -172,6 +172,10 @@ def delete_table(tx: Tx, table_id: TableId) -> None:
 
 
 _DELETES = (
+    "DELETE FROM file_bounds WHERE table_id = ?",
+    "DELETE FROM file_zones WHERE table_id = ?",
+    "DELETE FROM file_indexes WHERE table_id = ?",
+    "DELETE FROM table_extremes WHERE table_id = ?",
     "DELETE FROM leases WHERE table_id = ?",
     "DELETE FROM app_transactions WHERE table_id = ?",
     "DELETE FROM manifests WHERE table_id = ?",

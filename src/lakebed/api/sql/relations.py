@@ -14,10 +14,12 @@ from lakebed.core.extremes import Answer, Wanted
 from lakebed.core.plan import Plan
 from lakebed.core.scan import pruned_plan
 from lakebed.model.errors import InvalidInput, SqlError, SqlUnsupported, VersionNotFound
+from lakebed.model.expressions import Predicate
 from lakebed.model.history import TableHead
 from lakebed.model.ids import Version
 from lakebed.model.names import TableName
 from lakebed.model.quoting import quoted, text_literal
+from lakebed.model.schema import Schema
 from lakebed.rowops.literal import literal
 from lakebed.security.policy import require
 from lakebed.sql.inline import inlined
@@ -166,14 +168,19 @@ class Relations:
 
     def _plan(self, reference: Reference, head: TableHead, version: Version) -> Plan:
         planner = self._context.parts.planner
-        state, live, specs = planner.look(head, version)
+
+        def where(schema: Schema) -> Predicate:
+            return where_of(reference.where, schema, self._values)
+
+        state, live, visible, specs = planner.select(head, version, where)
         plan = pruned_plan(
             head,
             version,
             state.schema,
             live=live,
+            visible=visible,
             specs=specs,
-            where=where_of(reference.where, state.schema, self._values),
+            where=where(state.schema),
             positions=planner.positions,
         )
         return _narrowed(plan, reference)

@@ -1,0 +1,149 @@
+"""Searches the index of files: by zones for chunks first, then in those, file by file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.core.index_keys import FIRST, HIGHEST, LAST, LOWEST, word_of
+from lakebed.core.index_probe import NANS, NULLS, VALUES, Every, Holds, Probe, Range, Some
+from lakebed.meta import index
+from lakebed.meta.index import Bounds, Extent, Zone
+from lakebed.meta.store import Tx
+from lakebed.model.ids import TableId
+
+_PAGE_BYTES = 2 * 1024 * 1024  # of bounds held in memory, for each field of a predicate
+_MASK = pa.bool_()
+
+
+def find_ids(tx: Tx, table_id: TableId, extent: Extent, probe: Probe) -> Iterator[list[int]]:
+    """Ids of files that may match, in order and in pages; not all of them need be there."""
+    search = _Search(tx, table_id, extent)
+    chunks = sorted(search.chunks(probe))
+    page = max(1, _PAGE_BYTES // (extent.width * 16))
+    for at in range(0, len(chunks), page):
+        yield search.files(probe, chunks[at : at + page])
+
+
+class _Search:
+    def __init__(self, tx: Tx, table_id: TableId, extent: Extent) -> None:
+        self._tx = tx
+        self._table_id = table_id
+        self._width = extent.width
+        self._all = frozenset(range(extent.chunks))
+        self._zones: dict[int, dict[int, Zone]] = {}
+
+    def chunks(self, probe: Probe) -> frozenset[int]:
+        match probe:
+            case Every(parts):
+                return reduce(frozenset.intersection, map(self.chunks, parts), self._all)
+            case Some(parts):
+                return frozenset[int]().union(*map(self.chunks, parts))
+            case Range(field_id, low, high, nans):
+                least, most = low or FIRST, LAST if high is None else high
+                return self._matching(
+                    field_id,
+                    lambda z: (
+                        (z.low <= most and z.high >= least and bool(z.flags & VALUES))
+                        or (nans and bool(z.flags & NANS))
+                    ),
+                )
+            case Holds(field_id, flags):
+                return self._matching(field_id, lambda z: bool(z.flags & flags))
+
+    def _matching(self, field_id: int, fits: Callable[[Zone], bool]) -> frozenset[int]:
+        if field_id not in self._zones:
+            self._zones[field_id] = index.list_zones(self._tx, self._table_id, field_id)
+        zones = self._zones[field_id]
+        # In a chunk without a zone anything can be; zones that came meanwhile are of the tail.
+        return self._all - {chunk for chunk, zone in zones.items() if not fits(zone)}
+
+    def files(self, probe: Probe, chunks: Sequence[int]) -> list[int]:
+        page = _Page(self._tx, self._table_id, self._width, chunks)
+        mask, width = page.mask(probe), self._width
+        if mask is None:
+            return []
+        places = pc.indices_nonzero(mask).to_pylist()
+        return [chunks[place // width] * width + place % width for place in places]
+
+
+class _Page:
+    """Some chunks, looked at together; None in place of a mask is one that nothing passes."""
+
+    def __init__(self, tx: Tx, table_id: TableId, width: int, chunks: Sequence[int]) -> None:
+        self._tx = tx
+        self._table_id = table_id
+        self._width = width
+        self._chunks = chunks
+        self._bounds: dict[int, list[Bounds]] = {}
+        self._anything = Bounds(
+            b"",
+            bytes([NULLS | NANS | VALUES]) * width,
+            LOWEST.to_bytes(8, "little") * width,
+            HIGHEST.to_bytes(8, "little") * width,
+        )
+
+    def mask(self, probe: Probe) -> pa.BooleanArray | None:
+        match probe:
+            case Every(parts):
+                return self._every(parts)
+            case Some(parts):
+                masks = [m for m in map(self.mask, parts) if m is not None]
+                return reduce(pc.or_, masks) if masks else None
+            case Range():
+                return self._range(probe)
+            case Holds(field_id, flags):
+                return self._holds(field_id, flags)
+
+    def _every(self, parts: Sequence[Probe]) -> pa.BooleanArray | None:
+        found: pa.BooleanArray | None = None
+        for part in parts:
+            mask = self.mask(part)
+            found = mask if found is None or mask is None else pc.and_(found, mask)
+            if found is None or not found.true_count:
+                return None
+        if parts:
+            return found
+        return pa.repeat(pa.scalar(True), self._width * len(self._chunks))
+
+    def _known(self, field_id: int) -> list[Bounds]:
+        if field_id not in self._bounds:
+            found = index.get_bounds(self._tx, self._table_id, field_id, self._chunks)
+            self._bounds[field_id] = [found.get(c, self._anything) for c in self._chunks]
+        return self._bounds[field_id]
+
+    def _range(self, probe: Range) -> pa.BooleanArray:
+        known = self._known(probe.field_id)
+        masks = []
+        for (least, most), run in groupby(known, lambda b: _words(probe, b.prefix)):
+            together = list(run)
+            mask: pa.BooleanArray | None = None
+            if most < HIGHEST:
+                lows = self._array([b.lows for b in together], pa.uint64())
+                mask = pc.less_equal(lows, pa.scalar(most, pa.uint64()))
+            if least > LOWEST or mask is None:
+                highs = self._array([b.highs for b in together], pa.uint64())
+                above = pc.greater_equal(highs, pa.scalar(least, pa.uint64()))
+                mask = above if mask is None else pc.and_(mask, above)
+            masks.append(mask)
+        found = masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
+        return pc.or_(found, self._holds(probe.field_id, NANS)) if probe.nans else found
+
+    def _holds(self, field_id: int, wanted: int) -> pa.BooleanArray:
+        flags = self._array([b.flags for b in self._known(field_id)], pa.uint8())
+        held = pc.bit_wise_and(flags, pa.scalar(wanted, pa.uint8()))
+        return pc.not_equal(held, pa.scalar(0, pa.uint8()))
+
+    def _array(self, parts: Sequence[bytes], kind: pa.DataType) -> pa.Array:
+        body = parts[0] if len(parts) == 1 else b"".join(parts)
+        length = len(parts) * self._width
+        return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(body)])
+
+
+def _words(probe: Range, prefix: bytes) -> tuple[int, int]:
+    """Numbers have no prefix, so that one pair does for all chunks."""
+    least = LOWEST if probe.low is None else word_of(probe.low, prefix)
+    most = HIGHEST if probe.high is None else word_of(probe.high, prefix)
+    return least, most
