@@ -1,9 +1,9 @@
-"""`lakebed doctor`: what is here of all that lakebed can use, and how to get the rest."""
+"""`lakebed doctor`: what is here of all that lakebed can use; or whether a warehouse works."""
 
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,21 +30,50 @@ class Finding:
 
 
 @click.command(cls=Command)
+@click.argument("warehouse", required=False, metavar="[URI]")
 @click.pass_context
 @pass_call
-def doctor(call: Call, context: click.Context) -> None:
+def doctor(call: Call, context: click.Context, warehouse: str | None) -> None:
     """Tell what is here: Java, Spark, connectors, PostgreSQL, FUSE, engines, and the lake if named.
 
     Everything but the base is optional. Exits 1 only when the lake that was named cannot be opened.
+    With the URI of a warehouse (a folder, s3://bucket/prefix), tries that instead: a race of two
+    writers, a table, rows, a check; all is removed again. Exits 1 when a step fails.
     """
+    if warehouse is not None:
+        tried = list(_tried(warehouse))
+        _show(tried, as_json=call.json, absent="failed")
+        context.exit(OK if all(each.ok for each in tried) else ERROR)
     lake = _lake(call)
-    findings = [*_findings(), *([lake] if lake else [])]
-    if call.json:
+    _show([*_findings(), *([lake] if lake else [])], as_json=call.json, absent="missing")
+    context.exit(OK if lake is None or lake.ok else ERROR)
+
+
+def _show(findings: list[Finding], *, as_json: bool, absent: str) -> None:
+    if as_json:
         show_json([asdict(each) for each in findings])
     else:
-        rows = ([f.name, "ok" if f.ok else "missing", f.detail, f.fix] for f in findings)
+        rows = ([f.name, "ok" if f.ok else absent, f.detail, f.fix] for f in findings)
         show_table(["what", "state", "detail", "fix"], rows)
-    context.exit(OK if lake is None or lake.ok else ERROR)
+
+
+def _tried(warehouse: str) -> Iterator[Finding]:
+    from lakebed.api.trial import Trial
+
+    trial = Trial(warehouse)
+    for name, step in trial.steps().items():
+        done = _step(name, step)
+        yield done
+        if not done.ok:
+            break
+    yield _step("clean-up", trial.clean_up)
+
+
+def _step(name: str, step: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, step())
+    except LakebedError as error:
+        return Finding(name, False, f"{error.code}: {error.message}", error.hint)
 
 
 def _findings() -> Iterator[Finding]:
@@ -54,6 +83,7 @@ def _findings() -> Iterator[Finding]:
     yield _pyspark()
     yield _connectors()
     yield _library("postgresql driver", "psycopg", "postgres")
+    yield _library("object stores", "obstore", "objects")
     yield _fuse()
     for name, extra in _LIBRARIES.items():
         yield _library(name, name, extra)

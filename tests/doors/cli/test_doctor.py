@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 import lakebed as package
+from lakebed.storage import open_storage
 from tests.doors.cli.command import Lakebed
+from tests.stores import new_bucket
 
 
 def test_doctor_tells_what_is_there_and_how_to_get_the_rest(
@@ -35,6 +37,41 @@ def test_doctor_opens_the_lake_that_is_named(lake: Lakebed) -> None:
     missing = lake("-l", "nowhere", "doctor", "--json")
     assert missing.exit_code == 1
     assert "LAKE_NOT_FOUND" in missing.json[-1]["detail"]
+
+
+def test_doctor_tries_a_warehouse_in_a_folder_and_leaves_nothing(
+    lakebed: Lakebed, tmp_path: Path
+) -> None:
+    tried = lakebed.json("doctor", str(tmp_path / "ware"))
+
+    assert [each["name"] for each in tried] == [
+        "race",
+        "create",
+        "insert",
+        "reopen and count",
+        "clean-up",
+    ]
+    assert all(each["ok"] for each in tried)
+    assert [path for path in (tmp_path / "ware").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.objects
+def test_doctor_tries_a_warehouse_on_an_object_store(
+    lakebed: Lakebed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = new_bucket()
+    for name, value in bucket.environment().items():
+        monkeypatch.setenv(name, value)
+
+    assert "check finds nothing" in lakebed.ok("doctor", bucket.uri).stdout
+    assert list(open_storage(bucket.uri).list("")) == []
+
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-one")
+    refused = lakebed("doctor", bucket.uri, "--json")
+    assert refused.exit_code == 1
+    assert [each["ok"] for each in refused.json] == [False, False]
+    assert "STORAGE_DENIED" in refused.json[0]["detail"]
+    assert "wrong-one" not in refused.stdout
 
 
 def test_jars_that_cannot_be_fetched_are_one_message(
