@@ -1,11 +1,12 @@
 """What a user may type as the place of a warehouse."""
 
 import gc
+import sys
 from pathlib import Path
 
 import pytest
 
-from lakebed.model.errors import InvalidInput, InvalidUri
+from lakebed.model.errors import InvalidInput, InvalidUri, MissingExtra
 from lakebed.storage import open_storage
 
 
@@ -129,3 +130,14 @@ def test_a_memory_goes_with_its_last_user() -> None:
     gc.collect()
 
     assert open_storage("memory://short-lived").stat("a") is None
+
+
+def test_an_object_store_without_its_library_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "lakebed.storage.objects.storage", None)
+
+    with pytest.raises(MissingExtra) as caught:
+        open_storage("s3://bucket/prefix")
+
+    assert "lakebed[objects]" in caught.value.hint
