@@ -1,16 +1,19 @@
 """Kept least and greatest values move with a table's commits, and are never wrong."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import lakebed
 from lakebed import Lake
+from lakebed.core import extremes as core_extremes
 from lakebed.core.extremes import Extremes, Wanted
 from lakebed.meta import files
+from lakebed.meta.store import Tx
 from lakebed.model.names import parse_table_name
 
 ASKED = "SELECT min(id), max(id), min(name) AS a, max(name) AS z, count(*) FROM s.t"
@@ -125,3 +128,90 @@ def test_what_was_forgotten_of_history_is_noticed(lake: Lake) -> None:
 
 def _refuse(*_: object) -> None:
     raise AssertionError("every file was asked for")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows that each question to the database gave."""
+    found: list[int] = []
+    ask = Tx.all
+
+    def counted(self: Tx, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        rows = ask(self, sql, parameters)
+        found.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Tx, "all", counted)
+    return found
+
+
+def _read_by_a_new_process(place: Path, read: list[int]) -> int:
+    with lakebed.open(place) as opened:
+        read.clear()
+        answer = kept(opened)
+        assert answer == [0, opened.table("s.t").row_count - 1]
+        return sum(read)
+
+
+def _filled(place: Path, count: int) -> Path:
+    with lakebed.open(place, create=True) as opened:
+        made = opened.create_table("s.t", "id long, name string", partition_by=["id"])
+        made.append(rows(*range(count)))
+        assert len(made.files()) == count
+        assert opened._parts.upkeep.wait(60)
+    return place
+
+
+def test_new_process_reads_as_few_rows_of_many_files_as_of_few(
+    tmp_path: Path, read: list[int]
+) -> None:
+    few = _read_by_a_new_process(_filled(tmp_path / "few", 100), read)
+    many = _read_by_a_new_process(_filled(tmp_path / "many", 1500), read)
+
+    assert many <= few + 5
+    assert few < 40
+
+
+def test_new_process_looks_at_what_came_after_the_kept_row(tmp_path: Path, read: list[int]) -> None:
+    place = _filled(tmp_path / "lake", 200)
+    with lakebed.open(place) as opened:
+        opened.table("s.t").append(rows(200))
+        opened.table("s.t").append(rows(201))
+
+    assert _read_by_a_new_process(place, read) < 60
+
+
+def test_kept_row_is_never_wrong_after_the_deciding_file_is_gone(tmp_path: Path) -> None:
+    place = _filled(tmp_path / "lake", 100)
+    with lakebed.open(place) as opened:
+        opened.table("s.t").delete("id = 99 OR id = 0")
+    with lakebed.open(place) as opened:
+        assert kept(opened) == [1, 98]
+        extremes(opened).keep_up(opened.table("s.t").id)  # not yet due: nothing moves
+    with lakebed.open(place) as opened:
+        assert kept(opened) == [1, 98]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_rows_are_those_of_the_files_after_any_history(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core_extremes, "OFTEN", 2)
+    chance = random.Random(seed)
+    place = tmp_path / "lake"
+    with lakebed.open(place, create=True) as opened:
+        opened.create_table("s.t", "id long, name string")
+    for _ in range(12):
+        with lakebed.open(place) as opened:  # nothing is in memory
+            table = opened.table("s.t")
+            low = chance.randrange(100)
+            match chance.randrange(4):
+                case 0 | 1:
+                    table.append(rows(*chance.sample(range(low, low + 20), 5)))
+                case 2:
+                    table.delete(f"id BETWEEN {low} AND {low + chance.randrange(40)}")
+                case _:
+                    table.restore(version=chance.randrange(table.version + 1))
+            if chance.random() < 0.7:
+                extremes(opened).keep_up(table.id)
+            assert opened.sql(ASKED).to_arrow().to_pydict() == _read(opened)
