@@ -8,6 +8,7 @@ from benchmarks.measure import ENVIRONMENTS, Bench
 from benchmarks.measures import MEASURES
 from benchmarks.report import lines
 from benchmarks.run import main
+from tests.lean import lean
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +21,12 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_every_system_of_a_measure_gives_the_same_rows(bench: Bench, name: str) -> None:
+def test_every_system_of_a_measure_gives_the_same_rows(
+    bench: Bench, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     measure = MEASURES[name]
+    if name.startswith("spark"):
+        monkeypatch.setenv("JDK_JAVA_OPTIONS", lean())
 
     results = bench.run(measure)
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pytest
 
 from lakebed.engines.spark.jars import cached_jars
+from tests.lean import lean_environment
 
 DRIVER = Path(__file__).parent / "spark_driver.py"
 START_S = 300  # a busy machine
@@ -146,6 +147,7 @@ def _start() -> Connection:
             stdout=log,
             stderr=log,
             cwd=folder,
+            env=lean_environment(),
             start_new_session=True,  # it outlives the worker that happened to start it
         )
     _started.append(driver)

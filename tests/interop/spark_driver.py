@@ -31,7 +31,6 @@ CONFIGURATION = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Small tables: what costs is starting, planning and the number of tasks.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.ui.retainedExecutions": "1",
@@ -58,10 +57,10 @@ def start(folder: Path) -> Any:
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):  # another Spark's
         os.environ.pop(name, None)
     builder = SparkSession.builder.master("local[2]").config(map={**CONFIGURATION})
-    # On the class path of the program itself: cheaper than a copy through `spark.jars`.
-    builder = builder.config(
-        "spark.driver.extraClassPath", os.pathsep.join(map(str, cached_jars() or ()))
-    )
+    # On the class path of the program itself: cheaper than a copy through `spark.jars`. All of
+    # them, as every session of ours has them: what is known of one class path serves the other.
+    jars = [*(cached_jars() or ()), *(cached_jars(("jdbc",)) or ())]
+    builder = builder.config("spark.driver.extraClassPath", os.pathsep.join(map(str, jars)))
     builder = builder.config("spark.local.dir", str(folder / "local"))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
     session = builder.getOrCreate()

@@ -13,9 +13,9 @@ from typing import TypeVar
 import pyspark
 
 from lakebed.engines.spark.java import find_java
+from tests.lean import lean
 
 WAIT_S = 180.0
-LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 HOSTS = ("127.0.0.1", "127.0.0.2")  # a second copy of a task runs on another host only
 # Run by every Python of the workers before anything else: for them a database is out of reach, and
 # extras are not installed.
@@ -58,7 +58,6 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (folder / "conf").mkdir()
         (folder / "guard").mkdir()
         (folder / "guard" / "sitecustomize.py").write_text(GUARD)
         self._started: list[subprocess.Popen[bytes]] = []
@@ -76,8 +75,8 @@ class Cluster:
         """What an application needs to be small, and to be found by its executors."""
         return {
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.extraJavaOptions": LEAN,
-            "spark.executor.extraJavaOptions": LEAN,
+            "spark.driver.extraJavaOptions": lean(connectors=False),
+            "spark.executor.extraJavaOptions": lean(connectors=False),
             "spark.executor.memory": "512m",
             "spark.sql.shuffle.partitions": "1",
             "spark.local.dir": str(self.folder / "local"),
@@ -154,7 +153,7 @@ class Cluster:
             "SPARK_CONF_DIR": str(self.folder / "conf"),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": LEAN,
+            "SPARK_DAEMON_JAVA_OPTS": lean(connectors=False),
             "PYTHONPATH": str(self.folder / "guard"),
         }
 

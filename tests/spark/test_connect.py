@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lakebed
 from lakebed.engines.spark.session import ICEBERG_EXTENSION
+from tests.lean import lean
 
 PROGRAM = """
 import sys
@@ -22,7 +23,6 @@ session = (
     SparkSession.builder.remote("local[2]")
     .config("spark.jars", ",".join(map(str, jars)))
     .config("spark.sql.extensions", sys.argv[2])
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     .config("spark.sql.session.timeZone", "UTC")
     .getOrCreate()
 )
@@ -56,7 +56,12 @@ def test_a_connect_session_reads_alike(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env={
+            **os.environ,
+            "JDK_JAVA_OPTIONS": lean(connectors=False),  # their jars go another way
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_TESTING": "1",  # any port
+        },
     )
 
     assert answer.stdout == "same\n", answer.stderr[-3000:]

@@ -1,6 +1,5 @@
 """Spark Connect: the same writes through a client that has no JVM."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +15,8 @@ from lakebed.engines.spark.session import is_connect
 from lakebed.model.errors import InvalidExpression, SchemaMismatch
 
 session = (
-    SparkSession.builder.remote("local[2]")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    SparkSession.builder.remote(sys.argv[2])
     .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.shuffle.partitions", "2")
     .getOrCreate()
 )
 assert is_connect(session)
@@ -47,16 +44,15 @@ session.stop()
 """
 
 
-def test_every_change_works_through_spark_connect(tmp_path: Path) -> None:
+def test_every_change_works_through_spark_connect(tmp_path: Path, connect_server: str) -> None:
     with lakebed.open(tmp_path / "lake", create=True) as lake:
         lake.create_table("s.plain", "id long not null, x double")
         lake.create_table("s.parts", "id long not null, x double", partition_by=["bucket(2, id)"])
         answer = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(tmp_path / "lake")],
+            [sys.executable, "-c", PROGRAM, str(tmp_path / "lake"), connect_server],
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
 
         assert "written" in answer.stdout, answer.stderr[-2000:]

@@ -19,6 +19,7 @@ from lakebed.engines.arrow.read import read_schema
 from lakebed.engines.spark.read import read
 from lakebed.model.errors import ObjectMissing
 from lakebed.storage.base import Storage
+from tests.lean import lean_environment
 from tests.spark.same import assert_same
 
 EVERYTHING = tuple(METADATA)
@@ -71,8 +72,7 @@ from lakebed.engines.spark.session import SessionOptions, has_iceberg, start_ses
 from lakebed.model.errors import SparkError
 
 lake = lakebed.open(sys.argv[1])
-config = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-sp = lake.spark(master="local[2]", memory="1g", connectors=False, config=config)
+sp = lake.spark(master="local[2]", memory="1g", connectors=False)
 assert not has_iceberg(sp.session)
 table = lake.table("s.t")
 assert sp.table("s.t").count() == 6
@@ -97,6 +97,13 @@ def test_without_the_connector_conditions_of_the_read_leave_files_out(tmp_path: 
         table.append([{"id": n, "p": p} for n, p in enumerate("aaabbb")])
 
     run = [sys.executable, "-c", WITHOUT, str(tmp_path / "lake")]
-    answer = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
+    answer = subprocess.run(
+        run,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=lean_environment(connectors=False),
+    )
 
     assert answer.stdout == "same\n", answer.stderr[-3000:]

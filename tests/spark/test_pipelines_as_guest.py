@@ -1,6 +1,5 @@
 """Spark Declarative Pipelines, with a table of the lake as their sink."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from lakebed.api.lake import Lake
 from lakebed.engines.spark.java import find_java
+from tests.lean import lean_environment
 from tests.spark.shop import rows
 
 SPECIFICATION = """
@@ -45,15 +45,13 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_declarative_pipeline_writes_to_a_table_of_the_lake(project: Path, lake: Lake) -> None:
     lake.create_table("silver.orders", "id long, name string")
-    lean = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
     ended = subprocess.run(
         [Path(sys.executable).with_name("spark-pipelines"), "run"],
         cwd=project,
         env={
-            **os.environ,
+            **lean_environment(connectors=False),
             "JAVA_HOME": str(find_java().home),
-            "JDK_JAVA_OPTIONS": lean,
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_TESTING": "1",  # any port
         },

