@@ -17,6 +17,8 @@ import lakebed
 from lakebed import Lake, Table
 from lakebed.api.spark import Spark
 from lakebed.core import holding
+from lakebed.engines.arrow.metadata import METADATA
+from lakebed.engines.spark.read import read
 from lakebed.model.errors import InvalidInput, SparkError, TableNotFound, UnsupportedFeature
 from tests.spark.same import assert_same, rows_of, rows_of_each
 
@@ -226,6 +228,28 @@ def test_evolved_rows_of_deletion_vectors_are_left_out(lake: Lake, sp: Spark) ->
     table.delete("id % 3 = 0")
 
     check(sp, table, ("n = 7", "id > 50 AND n = 7", "n < 7"), ("n",))
+
+
+def test_places_of_rows_are_the_same_of_few_files_and_of_many(
+    lake: Lake, sp: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.create_table("s.t", "id long")
+    for first in (0, 10, 20):
+        table.append([{"id": first + n} for n in range(10)])
+    table.update({"id": "id + 100"}, "id = 3 OR id = 14")
+    plan, storage = table.scan().plan(), lake._parts.storage
+
+    def rows() -> Rows:
+        found = read(sp.session, plan, storage, metadata=tuple(METADATA)).collect()
+        return sorted((row.asDict() for row in found), key=lambda row: row["id"])
+
+    few = rows()
+    monkeypatch.setattr("lakebed.engines.spark.files._MOST_CHOSEN", 0)
+
+    assert few == rows()
+    assert [row["id"] for row in few][-2:] == [103, 114]
+    assert len({(row["_file"], row["_pos"]) for row in few}) == 30
+    assert {row["_row_id"] for row in few} == set(range(30))
 
 
 FIRST = datetime.min  # noqa: DTZ901 - of no zone, as the column

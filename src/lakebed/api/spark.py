@@ -75,7 +75,10 @@ class Spark(SparkSql):
 
         `where` leaves out files before Spark sees them. With the Iceberg connector filters of the
         DataFrame do too; without it they only skip inside the files. `reader` is auto, iceberg
-        (the connector, or an error) or parquet. In a transaction its own changes are seen.
+        (the connector, or an error) or parquet. auto takes the connector where there is one, but
+        Spark's own Parquet reader for the newest version of a table of at most 16 files that is
+        neither partitioned nor sorted and has lost no rows. In a transaction its own changes are
+        seen.
         """
         chosen, wanted, predicate = to_reader(reader), to_columns(columns), to_predicate(where)
         table_name, own_ref = parse_table_ref(name)

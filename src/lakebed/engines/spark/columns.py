@@ -39,6 +39,11 @@ class Shape:
             return _default(field).alias(field.name)
         return self._value(named(field.physical), field, guarded=True).alias(field.name)
 
+    def keeps(self, field: Field) -> bool:
+        """Is the table's column the file's, by its name too?"""
+        names_stay = all(inner.name == inner.physical for inner in walk((field,)))
+        return names_stay and self._is_plain(field, guarded=True)
+
     def _member(self, struct: Column, field: Field, guarded: bool) -> Column:
         if field.id in self.filled:
             # Spark takes a literal for NOT NULL, which is more than it can keep in a NULL struct.

@@ -1,5 +1,6 @@
 """What a scan needs to know of each file: its number, its lineage, and which rows are left."""
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -7,11 +8,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.engines.arrow.metadata import kept
-from lakebed.engines.spark.predicate import named
 from lakebed.model.files import LiveFile
 from lakebed.model.vectors import Positions
 
 NAME, NUMBER, FIRST_ROW_ID, SEQUENCE, THERE = "name", "number", "first_row_id", "sequence", "there"
+COLUMNS = (NAME, NUMBER, FIRST_ROW_ID, SEQUENCE, THERE)
+_MOST_CHOSEN = 32  # names to compare a row's with, where a join would hash it
+_PLAIN = re.compile(r"[A-Za-z0-9_.=-]+")
 _SCHEMA = pa.schema(
     [
         pa.field(NAME, pa.string()),
@@ -42,9 +45,36 @@ def about_files(
     return F.broadcast(session.createDataFrame(pa.Table.from_arrays(arrays, schema=_SCHEMA)))
 
 
-def is_there(words: str, position: Column) -> Column:
+def can_choose(files: Sequence[LiveFile]) -> bool:
+    """Are they few, and have they names that stand in quotes as they are?"""
+    return len(files) <= _MOST_CHOSEN and all(_PLAIN.fullmatch(file_name(f)) for f in files)
+
+
+def chosen(files: Sequence[tuple[int, LiveFile]], key: str) -> dict[str, Column]:
+    """What `about_files` tells, without a join: only rows that are kept are asked for it."""
+    told = {
+        NUMBER: [f"{number}" for number, _ in files],
+        FIRST_ROW_ID: [_long(live.first_row_id) for _, live in files],
+        SEQUENCE: [_long(live.sequence_number) for _, live in files],
+    }
+    names = [file_name(live) for _, live in files]
+    return {about: _choice(key, names, values) for about, values in told.items()}
+
+
+def _choice(key: str, names: Sequence[str], values: Sequence[str]) -> Column:
+    if len(set(values)) == 1:
+        return F.expr(values[0])
+    cases = " ".join(f"WHEN '{n}' THEN {v}" for n, v in zip(names, values, strict=True))
+    return F.expr(f"CASE `{key}` {cases} END")
+
+
+def _long(number: int | None) -> str:
+    return "CAST(NULL AS LONG)" if number is None else f"{number}L"
+
+
+def is_there(words: Column, position: Column) -> Column:
     """Is the row at this position left? Rows behind the last word are."""
-    word = F.get(named(words), F.shiftright(position, 6).cast("int"))
+    word = F.get(words, F.shiftright(position, 6).cast("int"))
     bit = F.getbit(word, position.bitwiseAND(F.lit(63)).cast("int"))
     return F.coalesce(bit == F.lit(1), F.lit(True))
 

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
+from lakebed.engines.spark.origins import without_lines
 from lakebed.engines.spark.predicate import named, to_column
 from lakebed.engines.spark.types import check_types, spark_type
 from lakebed.model.errors import SparkError
@@ -36,9 +37,10 @@ def read_published(
             "this Spark session has no Iceberg connector",
             hint="run `lakebed spark jars` and start it with lake.spark(connectors=True)",
         ) from error
-    if predicate is not None:
-        rows = rows.where(to_column(predicate))
-    return rows.select(*(_exact(by_name[name], kinds[name]) for name in columns))
+    with without_lines():
+        if predicate is not None:
+            rows = rows.where(to_column(predicate))
+        return rows.select(*(_exact(by_name[name], kinds[name]) for name in columns))
 
 
 def _exact(field: Field, found: DataType) -> Column:

@@ -1,7 +1,7 @@
 """A plan as a DataFrame over Spark's own Parquet reader: columns by their physical names, deleted
 rows left out by their positions, and only the plan's files opened."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -14,6 +14,7 @@ from lakebed.core.plan import Plan
 from lakebed.engines.arrow.metadata import METADATA, STORED
 from lakebed.engines.spark import files as about
 from lakebed.engines.spark.columns import Shape
+from lakebed.engines.spark.origins import without_lines
 from lakebed.engines.spark.predicate import named, to_column
 from lakebed.engines.spark.types import check_types, file_schema, to_spark
 from lakebed.model.errors import DataCorrupt, ObjectMissing, UnsupportedFeature
@@ -42,7 +43,8 @@ def read(
 ) -> DataFrame:
     """The plan's rows and columns, then those about rows (see `engines.arrow.metadata`)."""
     scan = _Scan(session, plan, storage, metadata)
-    frames = [scan.frame(group) for group in scan.groups()]
+    with without_lines():
+        frames = [scan.frame(group) for group in scan.groups()]
     if not frames:
         return session.createDataFrame([], scan.empty_schema())
     return reduce(DataFrame.union, frames)
@@ -81,28 +83,45 @@ class _Scan:
 
     def frame(self, members: tuple[_Group, list[int]]) -> DataFrame:
         group, numbers = members
+        files = [self.plan.files[n] for n in numbers]
         shape = Shape(group.filled, self._misleading())
         rows = self._load(numbers)
-        listed = [shape.shown(field) for field in self._fields()]
         if not group.losing and not self.metadata:
-            return self._matching(rows.select(*listed)).select(*map(named, self.plan.columns))
+            return self._plain(rows, shape)
+        listed = [shape.shown(field) for field in self._fields()]
         listed += [named(name).alias(name) for name in self._stored()]
         place = rows.metadataColumn("_metadata")
         key, names = self._key(), self._about_names()
         listed += [place.getField("row_index").alias(_POSITION)]
         listed += [place.getField("file_name").alias(key)]
-        known = about.about_files(
-            self.session,
-            [
-                (n, self.plan.files[n], self.plan.deleted.get(self.plan.files[n].id))
-                for n in numbers
-            ],
-        ).toDF(*names)
-        joined = rows.select(*listed).join(known, named(key) == named(names[0]), "inner")
+        found = rows.select(*listed)
+        if not group.losing and about.can_choose(files):
+            known = about.chosen(list(zip(numbers, files, strict=True)), key)
+        else:
+            found = self._joined(found, numbers, key, names)
+            known = {n: named(column) for n, column in zip(about.COLUMNS, names, strict=True)}
         if group.losing:
-            joined = joined.where(about.is_there(names[4], named(_POSITION)))
-        asked = [self._about(name, names).alias(name) for name in self.metadata]
-        return self._matching(joined).select(*map(named, self.plan.columns), *asked)
+            found = found.where(about.is_there(known[about.THERE], named(_POSITION)))
+        asked = [self._about(name, known).alias(name) for name in self.metadata]
+        return self._matching(found).select(*map(named, self.plan.columns), *asked)
+
+    def _joined(
+        self, rows: DataFrame, numbers: Sequence[int], key: str, names: Sequence[str]
+    ) -> DataFrame:
+        files = [(n, self.plan.files[n]) for n in numbers]
+        deleted = self.plan.deleted
+        known = about.about_files(self.session, [(n, f, deleted.get(f.id)) for n, f in files])
+        return rows.join(known.toDF(*names), named(key) == named(names[0]), "inner")
+
+    def _plain(self, rows: DataFrame, shape: Shape) -> DataFrame:
+        """Nothing is selected that is there already: every column takes Spark a while."""
+        fields = self._fields()
+        if not all(map(shape.keeps, fields)):
+            rows = rows.select(*map(shape.shown, fields))
+        rows = self._matching(rows)
+        if [field.name for field in fields] == list(self.plan.columns):
+            return rows
+        return rows.select(*map(named, self.plan.columns))
 
     def empty_schema(self) -> st.StructType:
         check_types(self._fields())
@@ -144,25 +163,23 @@ class _Scan:
         """Columns of lineage that files may hold."""
         return [name for name in STORED if name in self.metadata]
 
-    def _about(self, name: str, names: Sequence[str]) -> Column:
-        _, number, first_row_id, sequence, _ = names
+    def _about(self, name: str, known: Mapping[str, Column]) -> Column:
         match name:
             case "_file":
-                return named(number)
+                return known[about.NUMBER]
             case "_pos":
                 return named(_POSITION)
             case "_row_id":
-                return F.coalesce(named(name), named(first_row_id) + named(_POSITION))
+                return F.coalesce(named(name), known[about.FIRST_ROW_ID] + named(_POSITION))
             case _:
                 assert name in METADATA, name
-                return F.coalesce(named(name), named(sequence))
+                return F.coalesce(named(name), known[about.SEQUENCE])
 
     def _key(self) -> str:
         return self._free("file")
 
     def _about_names(self) -> list[str]:
-        names = (about.NAME, about.NUMBER, about.FIRST_ROW_ID, about.SEQUENCE, about.THERE)
-        return [self._free(f"about_{name}") for name in names]
+        return [self._free(f"about_{name}") for name in about.COLUMNS]
 
     def _free(self, name: str) -> str:
         """A name that no column of the table has."""

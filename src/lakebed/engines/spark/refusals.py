@@ -16,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakebed.engines.spark.losses import has_lost_rows, loss_in, text_of
+from lakebed.engines.spark.origins import without_lines
 from lakebed.model.errors import (
     ConstraintViolated,
     ExecutorLost,
@@ -58,7 +59,8 @@ def refusal(kind: type[LakebedError], message: Column, *, hint: str, **context: 
 def told(what: str) -> Iterator[None]:
     """Errors of Spark in this block become ours; `what` names the work in the message."""
     try:
-        yield
+        with without_lines():
+            yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         raise _ours(error, what) from error
 
