@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby
+from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,9 @@ from lakebed.meta.store import Tx
 from lakebed.model.ids import TableId
 
 _PAGE_BYTES = 2 * 1024 * 1024  # of bounds held in memory, for each field of a predicate
-_MASK = pa.bool_()
+_MOST_PAGES = 32
+_WHOLE = 32  # chunks: where fewer can match, they are others every time
+_KEPT = "pages of the index of files"
 
 
 def find_ids(tx: Tx, table_id: TableId, extent: Extent, probe: Probe) -> Iterator[list[int]]:
@@ -110,9 +113,17 @@ class _Page:
 
     def _known(self, field_id: int) -> list[Bounds]:
         if field_id not in self._bounds:
-            found = index.get_bounds(self._tx, self._table_id, field_id, self._chunks)
-            self._bounds[field_id] = [found.get(c, self._anything) for c in self._chunks]
+            if len(self._chunks) < _WHOLE:
+                self._bounds[field_id] = self._load(field_id)
+            else:
+                kept = self._tx.keep(_KEPT, _Pages)
+                key = (self._table_id, self._width, field_id, *self._chunks)
+                self._bounds[field_id] = kept.get(key, lambda: self._load(field_id))
         return self._bounds[field_id]
+
+    def _load(self, field_id: int) -> list[Bounds]:
+        found = index.get_bounds(self._tx, self._table_id, field_id, self._chunks)
+        return [found.get(c, self._anything) for c in self._chunks]
 
     def _range(self, probe: Range) -> pa.BooleanArray:
         known = self._known(probe.field_id)
@@ -140,6 +151,24 @@ class _Page:
         body = parts[0] if len(parts) == 1 else b"".join(parts)
         length = len(parts) * self._width
         return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(body)])
+
+
+class _Pages:
+    """Bounds of whole pages, the last used: they never change. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pages: dict[tuple[int, ...], list[Bounds]] = {}
+
+    def get(self, key: tuple[int, ...], load: Callable[[], list[Bounds]]) -> list[Bounds]:
+        with self._lock:
+            found = self._pages.pop(key, None)
+        found = load() if found is None else found
+        with self._lock:
+            self._pages[key] = found
+            while len(self._pages) > _MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+        return found
 
 
 def _words(probe: Range, prefix: bytes) -> tuple[int, int]:
