@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakebed.meta.store import Store
     from lakebed.model.files import LiveFile
     from lakebed.model.history import TableHead
+    from lakebed.model.types import Stored
 
 _FILES = 1_000_000
 _TINY = 700
@@ -191,7 +192,7 @@ def _file(head: "TableHead", shape: _Shape, n: int) -> "LiveFile":
 
     a, b, day = n * _ROWS, shape.other(n) * _ROWS, shape.day(n)
     text = f"customer-{shape.other(n):09d}"
-    bounds = [
+    bounds: list[tuple[Stored, Stored]] = [
         (a, a + _ROWS - 1),
         (b, b + _ROWS - 1),
         (f"{text}-0", f"{text}-9"),
