@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Reader = Literal["auto", "iceberg", "parquet"]
 _METADATA = "metadata"
-_FEW_FILES = 16  # a guess: opening them takes less than the connector does to plan
+_FEW_FILES = 16  # level with the connector at 16, behind it at 64: docs/benchmarks.md
 _UNKNOWN_TO_CONNECTOR = ("time", "timestamp_ns", "timestamptz_ns")
 _log = logging.getLogger("lakebed.spark")
 
