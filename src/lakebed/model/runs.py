@@ -30,7 +30,7 @@ class InputReport:
     after: int | None = None
     until: int | None = None
     files: int | None = None
-    rows: int | None = None  # of a table: those there are, or that Spark compares to find what changed
+    rows: int | None = None  # of a table: those there are, or that are compared for changes
 
 
 @dataclass(frozen=True, slots=True)
