@@ -35,6 +35,7 @@ PRINTS = ("lakebed/cli/",)  # a command's output
 CLOCKS = ("lakebed/api/open.py",)  # the one place where the clock is chosen
 CATCHES_ALL = (
     "lakebed/cli/",  # a door turns every failure into an exit code
+    "lakebed/api/writer.py",  # what a flush in the background met is raised by the next call
     "lakebed/core/commit.py",  # a batch that fails hands its error to every member
     "lakebed/formats/publish",  # the worker reports and goes on with the next table
     "lakebed/pipelines/",  # a door: what users' functions raise becomes one message

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lakebed.api.spark import Spark
     from lakebed.api.table import Table
     from lakebed.api.transaction import PublishWarning, Transaction
+    from lakebed.api.writer import Writer
     from lakebed.model.history import Commit
 
 __version__ = VERSION
@@ -56,6 +57,7 @@ __all__ = [
     "TableExists",
     "TableNotFound",
     "Transaction",
+    "Writer",
     "init",
     "open",
     "upgrade",
@@ -74,6 +76,7 @@ _LATE = {
     "Spark": "lakebed.api.spark",
     "Table": "lakebed.api.table",
     "Transaction": "lakebed.api.transaction",
+    "Writer": "lakebed.api.writer",
 }
 
 

@@ -79,6 +79,16 @@ def check_options(given: CommitOptions) -> Options:
     )
 
 
+def refuse_keys(given: CommitOptions) -> CommitOptions:
+    """Options of many commits: what stands for a single one has no place among them."""
+    for name in ("idempotency_key", "txn"):
+        if given.get(name) is not None:
+            raise InvalidInput(
+                f"{name} stands for one commit, and this makes many", hint=f"leave {name} out"
+            )
+    return given
+
+
 def digest_of(operation: str, *parts: object) -> str:
     """What makes two requests with one idempotency key the same request."""
     texts = [str(part).encode(errors="backslashreplace").decode() for part in parts]

@@ -12,8 +12,16 @@ from lakebed.api.alter import Alter, Step
 from lakebed.api.changes import Changes
 from lakebed.api.changing import RowCommit, Stage, unchanged
 from lakebed.api.following import Following, FollowOptions, OnChange
+from lakebed.api.intake import Intake
 from lakebed.api.merge import Merge, MergeRows, to_aliases, to_on
-from lakebed.api.options import CommitOptions, Options, check_number, check_options, digest_of
+from lakebed.api.options import (
+    CommitOptions,
+    Options,
+    check_number,
+    check_options,
+    digest_of,
+    refuse_keys,
+)
 from lakebed.api.parts import Parts
 from lakebed.api.points import Point, to_point
 from lakebed.api.refs import HasRefs, list_commits
@@ -21,6 +29,7 @@ from lakebed.api.rowops import RowChanger, open_bench, to_condition, to_values
 from lakebed.api.scan import Scan, to_columns, to_predicate, to_time_ms
 from lakebed.api.transaction import Transaction, conflict_error, replay
 from lakebed.api.txtable import TransactionTable
+from lakebed.api.writer import Limits, Writer
 from lakebed.core.commit import Committed
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan
@@ -150,6 +159,31 @@ class Table(HasRefs):
             stage=lambda table, ready: table.stage_append(ready),
             request=("merge_schema",) if merge_schema else (),
         )
+
+    def writer(
+        self,
+        *,
+        max_rows: int = 100_000,
+        max_seconds: float | None = 1.0,
+        max_bytes: int = 64 * 2**20,
+        **options: Unpack[CommitOptions],
+    ) -> Writer:
+        """Gather small writes: `with table.writer(max_seconds=1) as w: w.write({"id": 1})`.
+
+        A flush, by whichever limit comes first, is one commit with these options. Rows are checked
+        when they are written; a crash loses those that were not flushed.
+        """
+        check_options(refuse_keys(options))
+
+        def look() -> Intake:
+            head = self._head("write", options.get("branch"))
+            return Intake(self._parts, self._parts.catalog.state(head, head.state_id))
+
+        def append(batches: Sequence[pa.RecordBatch], key: str) -> Commit:
+            keyed: CommitOptions = {**options, "idempotency_key": key}
+            return self.append(batches, **keyed)
+
+        return Writer(look, append, Limits(max_rows, max_seconds, max_bytes))
 
     def overwrite(
         self,

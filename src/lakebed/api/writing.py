@@ -36,12 +36,7 @@ def write_files(
         crash_point("write_after_files")
         return files
     prefix = uuid.uuid4().hex
-    batches: Iterable[pa.RecordBatch] = conform(
-        open_batches(rows, schema=state.schema), state.schema
-    )
-    if state.constraints:
-        bench = Workbench(partial(open_engine, parts))
-        batches = enforced(batches, state.constraints, state.schema, bench)
+    batches = fitting(parts, state, rows)
     if must_match is not None:
         batches = checked(batches, must_match)
     if head.id < 0:
@@ -51,6 +46,15 @@ def write_files(
             files = _write(parts, head, state, _touching(batches, lease.touch), prefix)
     crash_point("write_after_files")
     return files
+
+
+def fitting(parts: Parts, state: TableState, rows: object) -> Iterable[pa.RecordBatch]:
+    """The rows as the table takes them; the first that it does not take stops them."""
+    batches = conform(open_batches(rows, schema=state.schema), state.schema)
+    if not state.constraints:
+        return batches
+    bench = Workbench(partial(open_engine, parts))
+    return enforced(batches, state.constraints, state.schema, bench)
 
 
 def write_rows(

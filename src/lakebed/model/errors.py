@@ -15,6 +15,7 @@ LakebedError
 │                    RefExists
 ├── CommitError      CommitConflict  CommitUnknown  NoChanges  IdempotencyMismatch
 │                    TransactionClosed  BranchDiverged  TableHeld
+│                    WriterClosed
 ├── PublishError     ForeignCommit
 ├── DatabaseError    DatabaseUnavailable  DatabaseLocked  DatabaseCorrupt  DatabaseNewer
 │                    UpgradeRequired
@@ -262,6 +263,10 @@ class IdempotencyMismatch(CommitError):
 
 class TransactionClosed(CommitError):
     code = "TRANSACTION_CLOSED"
+
+
+class WriterClosed(CommitError):
+    code = "WRITER_CLOSED"
 
 
 class PublishError(LakebedError):

@@ -6,11 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.engines.arrow.types import arrow_type
-from lakebed.model.types import INTEGERS, DecimalType, FixedType, Primitive, Scalar
+from lakebed.model.types import INTEGERS, DecimalType, FixedType, Primitive, Scalar, Type
 
 # The years 0001 to 9999: what Python, Spark and the text of a date can hold.
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 _MICROS_PER_DAY = 86_400_000_000
+_FIRST_MICRO, _LAST_MICRO = FIRST_DAY * _MICROS_PER_DAY, (LAST_DAY + 1) * _MICROS_PER_DAY - 1
 
 _TAKES = {
     "boolean": {"boolean"},
@@ -166,13 +167,17 @@ def _reason(kind: Scalar) -> str:
             return f"does not fit {kind}"
 
 
+def years_of(kind: Type) -> tuple[int, int] | tuple[None, None]:
+    """Where a number made from a datetime may lie; only one with a zone can lie beyond."""
+    return (_FIRST_MICRO, _LAST_MICRO) if kind == Primitive("timestamp") else (None, None)
+
+
 def _check_values(array: pa.Array, kind: Scalar) -> None:
     match kind:
         case Primitive("date"):
             _within(array.view(pa.int32()), FIRST_DAY, LAST_DAY)
         case Primitive("timestamp" | "timestamp_ntz"):
-            last = (LAST_DAY + 1) * _MICROS_PER_DAY - 1
-            _within(array.view(pa.int64()), FIRST_DAY * _MICROS_PER_DAY, last)
+            _within(array.view(pa.int64()), _FIRST_MICRO, _LAST_MICRO)
         case Primitive("time"):
             _within(array.view(pa.int64()), 0, _MICROS_PER_DAY - 1, "is not a time of the day")
         case Primitive("string"):
