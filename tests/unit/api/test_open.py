@@ -7,7 +7,8 @@ import pytest
 import lakebed
 from lakebed.model.errors import InvalidSetting, InvalidUri, LakeNotFound
 
-ELSEWHERE = ["s3://bucket/x", "S3://b", "gs://b", "az://c/x", "http://x", "deltasql://sqlite/x"]
+NO_STORE = ["http://x", "deltasql://sqlite/x"]
+ELSEWHERE = ["s3://bucket/x", "S3://b", "gs://b", "az://c/x", *NO_STORE]
 NO_PLACE = ["", "\0", "a\0b", ":memory", "file:", "file://host/x", "\ud800x", "~no-such-user/x"]
 
 
@@ -32,7 +33,9 @@ def test_what_is_not_text_is_refused(uri: object) -> None:
         lakebed.open(uri, create=True)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("warehouse", [*ELSEWHERE, "", "file://host/x", "\ud800", 5, b"x"])
+@pytest.mark.parametrize(
+    "warehouse", [*NO_STORE, "s3://", "s3://b/%2e", "", "file://host/x", "\ud800", 5, b"x"]
+)
 def test_a_bad_warehouse_makes_no_lake(warehouse: str) -> None:
     with pytest.raises(InvalidUri):
         lakebed.open("lake", create=True, warehouse=warehouse)
