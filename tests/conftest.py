@@ -70,6 +70,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> WhatIsSha
     return WhatIsSharedStaysTogether(config, log)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is read from object stores is not kept in the folder of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LAKEBED_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> str:
     """The server to test with; it is an error, never a skip, when there is none."""

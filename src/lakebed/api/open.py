@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakebed.meta.store import Store
     from lakebed.rowops.change_files import ChangeFiles
     from lakebed.storage.base import Storage
+    from lakebed.storage.cache.blocks import BlockCache
 
 _log = logging.getLogger("lakebed")
 DATABASE = "lakebed.db"
@@ -375,12 +376,11 @@ def _wire(
     from lakebed.formats.publish import Drainer
     from lakebed.formats.worker import Worker
     from lakebed.security.policy import OWNER
-    from lakebed.storage import open_storage
 
     catalog = Catalog(store)
     settings = Settings(given, catalog.settings())
     settings.all()  # a bad value is told now, not after a commit
-    storage = open_storage(_uri_of(place, found[1]), place.options)
+    storage, cache = _storage(place, found[1], settings)
     outbox = Outbox(store)
     publishers = {
         p.format: p
@@ -398,6 +398,7 @@ def _wire(
             uri=_shown(place),
             uuid=found[0],
             storage=storage,
+            cache=cache,
             catalog=catalog,
             planner=Planner(store, index),
             extremes=extremes,
@@ -421,6 +422,33 @@ def _wire(
         worker.notify(row.table_id)  # what a process before us left behind
     _open_lakes.add(lake)
     return lake
+
+
+def _storage(
+    place: _Place, warehouse: str, settings: "Settings"
+) -> "tuple[Storage, BlockCache | None]":
+    from lakebed.storage.open import open_storage
+
+    uri = _uri_of(place, warehouse)
+    cache = _cache(uri, settings)
+    return open_storage(uri, place.options, cache=cache), cache
+
+
+def _cache(warehouse: str, settings: "Settings") -> "BlockCache | None":
+    from lakebed.storage.cache.blocks import BlockCache
+    from lakebed.storage.cache.place import user_cache
+    from lakebed.storage.open import is_object_store
+
+    limit_bytes = int(settings.value("cache.size"))
+    if limit_bytes == 0 or not is_object_store(warehouse):
+        return None
+    named = str(settings.value("cache.dir"))
+    try:
+        folder = Path(named).expanduser().absolute() if named else user_cache("objects")
+    except RuntimeError as error:  # there is no home
+        _log.warning("nothing is cached: %s; cache.dir names a folder", error)
+        return None
+    return BlockCache(str(folder), limit_bytes)
 
 
 def _change_files(storage: "Storage", settings: "Settings") -> "ChangeFiles":

@@ -19,6 +19,7 @@ from lakebed.formats.publish import Drainer
 from lakebed.formats.worker import Worker
 from lakebed.security.policy import Principal
 from lakebed.storage.base import Storage
+from lakebed.storage.cache.blocks import BlockCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Parts:
     uri: str
     uuid: str
     storage: Storage
+    cache: BlockCache | None  # of what the storage reads
     catalog: Catalog
     planner: Planner
     extremes: Extremes

@@ -1,4 +1,4 @@
-"""How publication is doing: what waits, since when, what is stopped, what is half visible."""
+"""How a lake is doing: what waits for publication, since when, what is stopped; the cache."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lakebed.api.parts import Parts
 from lakebed.model.errors import ForeignCommit
 from lakebed.model.history import OutboxRow
+from lakebed.storage.cache.blocks import CacheUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Status:
     lags: tuple[Lag, ...]
     split_commits: tuple[SplitCommit, ...]
     warn_s: float
+    cache: CacheUse | None = None  # of files from an object store, by this handle
 
     @property
     def stopped(self) -> bool:
@@ -65,7 +67,8 @@ def status_of(parts: Parts) -> Status:
     )
     commits = [r for r in rows if r.kind in ("commit", "start")]
     warn_s = float(parts.settings.value("publish.lag-warn-s"))
-    return Status(lags, _split(parts, commits), warn_s)
+    cache = None if parts.cache is None else parts.cache.use()
+    return Status(lags, _split(parts, commits), warn_s, cache)
 
 
 def _name(parts: Parts, row: OutboxRow) -> str:

@@ -159,6 +159,13 @@ def status_record(status: "Status") -> Record:
             }
             for split in status.split_commits
         ],
+        # Without hits: they are one process's own, and this one has read nothing.
+        "cache": status.cache
+        and {
+            "folder": status.cache.folder,
+            "used_bytes": status.cache.used_bytes,
+            "limit_bytes": status.cache.limit_bytes,
+        },
     }
 
 

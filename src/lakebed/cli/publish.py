@@ -44,6 +44,9 @@ def status(call: Call, context: click.Context) -> None:
     with call.open() as lake:
         found = lake.status()
     _show(call, status_record(found))
+    if found.cache is not None and not call.json:
+        cache = found.cache
+        say(f"cache: {cache.used_bytes} of {cache.limit_bytes} bytes in {cache.folder}")
     context.exit(_exit_code(found))
 
 

@@ -191,6 +191,19 @@ SETTINGS: tuple[Setting, ...] = (
         "where the SQL engine puts what memory cannot hold; empty: the system's temporary folder",
     ),
     Setting(
+        "cache.dir",
+        "text",
+        "",
+        "where blocks of data files from object stores are kept; empty: in the user's cache folder",
+    ),
+    Setting(
+        "cache.size",
+        "size",
+        2_147_483_648,
+        "most bytes kept there, by all processes together; 0: nothing is kept or looked for",
+        minimum=0,
+    ),
+    Setting(
         "lakebed.upgrade",
         "choice",
         "auto",

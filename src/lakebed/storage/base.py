@@ -71,8 +71,11 @@ class Storage(Protocol):
 
     def get(self, path: str) -> bytes: ...
 
-    def open_input(self, path: str) -> pa.NativeFile:
-        """Random access to one object."""
+    def open_input(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
+        """Random access to one object.
+
+        Whoever names the size it must have takes it from a cache too; all others see the store.
+        """
 
     def open_output(self, path: str) -> Output:
         """Start a new object; StorageError if the path is taken."""

@@ -34,7 +34,12 @@ class LocalStorage:
         with failures("read", path), open(self._target(path), "rb", buffering=0) as file:
             return file.read()
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(
+        self,
+        path: str,
+        *,
+        size_bytes: int | None = None,  # noqa: ARG002 - a disk needs no cache
+    ) -> pa.NativeFile:
         with failures("read", path):
             return _open(self._target(path))
 

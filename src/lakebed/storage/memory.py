@@ -43,7 +43,12 @@ class MemoryStorage:
             )
         return found.data
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(
+        self,
+        path: str,
+        *,
+        size_bytes: int | None = None,  # noqa: ARG002 - memory needs no cache
+    ) -> pa.NativeFile:
         return pa.BufferReader(self.get(path))
 
     def open_output(self, path: str) -> Output:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from lakebed.model.errors import InvalidInput, InvalidUri, MissingExtra
 from lakebed.storage.base import Storage
+from lakebed.storage.cache.blocks import BlockCache
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.memory import open_memory
 from lakebed.storage.place import SCHEMES, parse_place
@@ -18,15 +19,20 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _MEMORY_NAME = re.compile(r"[A-Za-z0-9_-]*")
 
 
-def open_storage(uri_or_path: str, options: Mapping[str, str] | None = None) -> Storage:
+def open_storage(
+    uri_or_path: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    cache: BlockCache | None = None,
+) -> Storage:
     """The storage at a local path, `file:///folder`, `memory://name`, or in an object store.
 
     Raises InvalidUri for any other scheme. A missing folder is made by the first write. Options
-    are for object stores alone; what they do not say comes from the environment.
+    and cache are for object stores alone; what options do not say comes from the environment.
     """
     scheme = _SCHEME.match(uri_or_path)
     if is_object_store(uri_or_path):
-        return _open_objects(uri_or_path, options or {})
+        return _open_objects(uri_or_path, options or {}, cache)
     if options:
         raise InvalidInput(
             "storage options are for object stores",
@@ -61,7 +67,7 @@ def root_uri_of(uri_or_path: str) -> str:
     return open_storage(uri_or_path).root_uri
 
 
-def _open_objects(uri: str, options: Mapping[str, str]) -> Storage:
+def _open_objects(uri: str, options: Mapping[str, str], cache: BlockCache | None) -> Storage:
     place = parse_place(uri)
     try:
         from lakebed.storage.objects.storage import ObjectStorage
@@ -69,7 +75,7 @@ def _open_objects(uri: str, options: Mapping[str, str]) -> Storage:
         raise MissingExtra(
             "the object store library is not installed", hint="pip install 'lakebed[objects]'"
         ) from error
-    return ObjectStorage(place, options)
+    return ObjectStorage(place, options, cache=cache)
 
 
 def _bare_path(path: str) -> Path:

@@ -34,6 +34,7 @@ def test_everything_published_exits_0(orders: Lakebed) -> None:
         "warn_s": 5.0,
         "waiting": [],
         "split_commits": [],
+        "cache": None,
     }
     assert orders.json("publish") == status
     assert "everything is published" in orders.ok("publish", "sales.orders").stderr

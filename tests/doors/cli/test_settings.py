@@ -47,7 +47,7 @@ def test_bad_setting_is_an_error(lake: Lakebed, arguments: list[str]) -> None:
 
     assert answer.exit_code == 1
     assert answer.error["code"] == "INVALID_SETTING"
-    assert all(row["source"] == "default" for row in lake.json("settings"))
+    assert all(row["source"] != "lake" for row in lake.json("settings"))
 
 
 def test_upgrade_of_a_new_lake_changes_nothing(lake: Lakebed) -> None:

@@ -110,9 +110,11 @@ def test_pruned_files_are_never_opened(lake: lakebed.Lake, monkeypatch: pytest.M
     opened: list[str] = []
     real = MemoryStorage.open_input
 
-    def open_input(self: MemoryStorage, path: str) -> pa.NativeFile:
+    def open_input(
+        self: MemoryStorage, path: str, *, size_bytes: int | None = None
+    ) -> pa.NativeFile:
         opened.append(path)
-        return real(self, path)
+        return real(self, path, size_bytes=size_bytes)
 
     monkeypatch.setattr(MemoryStorage, "open_input", open_input)
 

@@ -204,7 +204,7 @@ def _joined(
 @contextmanager
 def _opened(plan: Plan, storage: Storage, file: DataFile) -> Iterator[pq.ParquetFile]:
     try:
-        source = storage.open_input(f"{plan.root}/{file.path}")
+        source = storage.open_input(f"{plan.root}/{file.path}", size_bytes=file.size_bytes)
     except ObjectMissing as error:
         raise ObjectMissing(
             f"data file {file.path!r} is missing",

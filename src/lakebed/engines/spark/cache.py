@@ -1,15 +1,9 @@
-"""The folder of the user's that holds what is fetched or made once for Spark."""
+"""Files in the user's cache: what is fetched or made once for Spark."""
 
-import os
 import tempfile
 from pathlib import Path
 
 from lakebed.model.errors import StorageError
-
-
-def cache_folder(part: str) -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lakebed" / part
 
 
 def put_whole(content: bytes, path: Path, *, mode: int = 0o644) -> None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from lakebed.engines.spark.cache import cache_folder, put_whole
+from lakebed.engines.spark.cache import put_whole
 from lakebed.model.errors import (
     InvalidInput,
     JarCorrupt,
     JarsUnreachable,
     UnsupportedFeature,
 )
+from lakebed.storage.cache.place import user_cache
 
 CONNECTORS, DRIVERS = "connectors", "jdbc"
 MIRROR = "LAKEBED_MAVEN_URL"
@@ -42,7 +43,7 @@ class Jar:
 
     @property
     def kept(self) -> Path:
-        return cache_folder("jars") / Path(self.path).name
+        return user_cache("jars") / Path(self.path).name
 
     @property
     def is_cached(self) -> bool:

@@ -9,8 +9,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakebed.engines.spark.cache import cache_folder, put_whole
+from lakebed.engines.spark.cache import put_whole
 from lakebed.model.errors import JavaMissing
+from lakebed.storage.cache.place import user_cache
 
 _BUNDLED: Path | None = None
 try:
@@ -81,7 +82,7 @@ def _version(java: Path) -> int:
 def _shim(java: Path) -> Path:
     """A home whose `bin/java` leaves out the argument that this Java does not know."""
     text = _SHIM.format(java=str(java).replace("'", "'\\''")).encode()
-    home = cache_folder("java") / hashlib.sha256(text).hexdigest()[:16]
+    home = user_cache("java") / hashlib.sha256(text).hexdigest()[:16]
     shim = home / "bin" / "java"
     if not shim.exists():
         put_whole(text, shim, mode=0o755)

@@ -11,10 +11,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from lakebed.model.errors import InvalidName, ObjectMissing
 from lakebed.storage.base import Output, Stat, is_safe_name, safe_path, safe_prefix
+from lakebed.storage.cache.blocks import BlockCache
 from lakebed.storage.failures import Action
+from lakebed.storage.objects.cached import cached_ranges, is_given_once
 from lakebed.storage.objects.connect import connect
 from lakebed.storage.objects.draft import ObjectDraft
 from lakebed.storage.objects.failures import Failures, is_answered, translated
+from lakebed.storage.objects.ranges import ObjectAt, StoreRanges
 from lakebed.storage.objects.reader import RangeReader
 from lakebed.storage.objects.repeat import attempts
 from lakebed.storage.output import WholeOutput, taken
@@ -28,11 +31,17 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 class ObjectStorage:
     def __init__(
-        self, place: Place, options: Mapping[str, str] | None = None, *, retry_s: float = RETRY_S
+        self,
+        place: Place,
+        options: Mapping[str, str] | None = None,
+        *,
+        retry_s: float = RETRY_S,
+        cache: BlockCache | None = None,
     ) -> None:
         self._place = place
         self._below = f"{place.prefix}/" if place.prefix else ""
         self._retry_s = retry_s
+        self._cache = cache
         self._client, self._once = connect(place, options or {}, retry_s=retry_s)
 
     @property
@@ -47,8 +56,11 @@ class ObjectStorage:
         with self._failures("read", path):
             return bytes(obstore.get(self._client, key).bytes())
 
-    def open_input(self, path: str) -> pa.NativeFile:
-        return pa.PythonFile(RangeReader(self._client, self._key(path), path, self._place), "r")
+    def open_input(self, path: str, *, size_bytes: int | None = None) -> pa.NativeFile:
+        at = ObjectAt(self._client, self._key(path), path, self._place)
+        if self._cache is not None and size_bytes and is_given_once(path):
+            return pa.PythonFile(RangeReader(cached_ranges(at, self._cache, size_bytes)), "r")
+        return pa.PythonFile(RangeReader(StoreRanges(at)), "r")
 
     def open_output(self, path: str) -> Output:
         key = self._key(path)

@@ -1,0 +1,1 @@
+"""Blocks of immutable objects on the local disk."""
