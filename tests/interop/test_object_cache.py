@@ -36,7 +36,9 @@ class Listening(Proxy):
             while data := source.recv(1 << 20):
                 self.reads += [path.decode() for path in _READ.findall(data)]
                 target.sendall(data)
-        self.drop_all()
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
     def data_reads(self) -> list[str]:
         return [path for path in self.reads if "/data/" in path]
