@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.cli.command import Lakebed
+from tests.stores import new_bucket
 
 
 def delta_log(lake: Lakebed) -> Path:
@@ -111,3 +112,26 @@ def test_table_folder_that_is_gone_is_not_a_defect(orders: Lakebed) -> None:
 
     assert answer.exit_code == 1
     assert answer.error["code"] == "OBJECT_MISSING"
+
+
+@pytest.mark.objects
+def test_status_tells_how_full_the_cache_is(
+    lakebed: Lakebed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bucket = new_bucket()
+    for name, value in bucket.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LAKEBED_CACHE_DIR", str(tmp_path / "blocks"))
+    monkeypatch.setenv("LAKEBED_CACHE_SIZE", "1MB")
+    lakebed.ok("init", ".", "--warehouse", bucket.uri)
+    lakebed.ok("sql", "CREATE NAMESPACE shop")
+    lakebed.ok("sql", "CREATE TABLE shop.t AS SELECT 1 AS id")
+    assert lakebed.json("status")["cache"]["used_bytes"] == 0
+    assert not (tmp_path / "blocks").exists()
+
+    lakebed.ok("sql", "SELECT * FROM shop.t")
+
+    cache = lakebed.json("status")["cache"]
+    assert (cache["folder"], cache["limit_bytes"]) == (str(tmp_path / "blocks"), 1_000_000)
+    assert 0 < cache["used_bytes"] < 50_000
+    assert f"cache: {cache['used_bytes']} of 1000000 bytes" in lakebed.ok("status").stderr
