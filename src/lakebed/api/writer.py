@@ -94,14 +94,16 @@ class Writer:
         self._retry_at = 0.0
         self._untold: Exception | None = None  # what a flush in the background met
         self._turn = threading.Lock()  # one flush at a time
-        self._changed = threading.Condition(threading.Lock())  # guards all of the above
+        self._state = threading.Lock()  # guards all of the above
+        self._work = threading.Condition(self._state)  # the thread waits for it
+        self._room = threading.Condition(self._state)  # writes wait for it
         self._thread = threading.Thread(target=self._run, name="lakebed-writer", daemon=True)
         self._thread.start()
 
     @property
     def rows_waiting(self) -> int:
         """Rows that were written and are not known to be committed."""
-        with self._changed:
+        with self._state:
             return self._filling.rows + (self._leaving.rows if self._leaving else 0)
 
     def write(self, rows: object) -> None:
@@ -109,17 +111,18 @@ class Writer:
 
         Raises what the last flush in the background met, once; the rows it could not commit stay.
         """
-        if self._closed:
-            raise _closed()
+        if self._closed or self._untold:
+            with self._state:
+                self._refuse()  # before an iterator is read
         taken = self._intake.take_few(rows) or self._take(rows)
         if not taken.rows:
             return
-        with self._changed:
+        with self._state:
             self._refuse()
             self._wait_for_room(taken.size_bytes)
             self._filling.add(taken)
             if self._filling.rows == taken.rows or self._is_full():
-                self._changed.notify_all()
+                self._work.notify()
 
     def flush(self) -> Commit | None:
         """Commit what was written so far, in one commit; None if there is nothing.
@@ -133,9 +136,10 @@ class Writer:
 
     def close(self) -> None:
         """Take no more rows and flush. If that fails the rows stay: call it again to try again."""
-        with self._changed:
+        with self._state:
             self._closed = True
-            self._changed.notify_all()
+            self._work.notify_all()
+            self._room.notify_all()
         try:
             with self._turn:
                 self._flush()
@@ -173,15 +177,27 @@ class Writer:
             raise error
 
     def _wait_for_room(self, size_bytes: int) -> None:
-        """More than everything is taken when nothing else is there."""
-        while (used := self._used()) and used + size_bytes > self._limits.max_bytes:
+        while self._is_too_much(size_bytes) or self._is_behind():
             self._waiting += 1
-            self._changed.notify_all()
+            self._work.notify()
             try:
-                self._changed.wait()
+                self._room.wait()
             finally:
                 self._waiting -= 1
             self._refuse()
+
+    def _is_too_much(self, size_bytes: int) -> bool:
+        """More than everything is taken when nothing else is there."""
+        used = self._used()
+        return used > 0 and used + size_bytes > self._limits.max_bytes
+
+    def _is_behind(self) -> bool:
+        """The next flush is soon due while one is under way: busy threads would hold that up.
+
+        After a failure there is none under way, and rows are taken as long as there is room.
+        """
+        soon = (self._limits.max_seconds or 0) / 2
+        return self._leaving is not None and not self._failures and self._pause() <= soon
 
     def _used(self) -> int:
         return self._filling.size_bytes + (self._leaving.size_bytes if self._leaving else 0)
@@ -205,9 +221,9 @@ class Writer:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
+            with self._state:
                 while not self._closed and (pause := self._pause()) > 0:
-                    self._changed.wait(None if pause == math.inf else min(pause, _LONGEST_PAUSE_S))
+                    self._work.wait(None if pause == math.inf else min(pause, _LONGEST_PAUSE_S))
                 if self._closed:
                     return
             with self._turn:
@@ -219,20 +235,22 @@ class Writer:
             self._flush()
         except Exception as error:
             _log.warning("%s rows wait, their flush failed: %s", self.rows_waiting, error)
-            with self._changed:
+            with self._state:
                 self._untold = error
-                self._changed.notify_all()
+                self._room.notify_all()
 
     def _flush(self) -> Commit | None:
         try:
             commit = self._commit_all()
         except BaseException:
-            with self._changed:
+            with self._state:
                 pause = min(_FIRST_PAUSE_S * 2**self._failures, _LONGEST_PAUSE_S)
                 self._failures = min(self._failures + 1, 10)
                 self._retry_at = time.monotonic() + pause
+                self._work.notify()
+                self._room.notify_all()
             raise
-        with self._changed:
+        with self._state:
             self._failures, self._untold = 0, None
         return commit
 
@@ -241,7 +259,7 @@ class Writer:
         if not self._filling.rows:
             return commit
         intake = self._look()  # what is written from here on is for the table as it is now
-        with self._changed:
+        with self._state:
             self._intake = intake
             self._leaving, self._filling = self._filling, _Load()
         return self._commit(self._leaving)
@@ -257,9 +275,9 @@ class Writer:
                 # A refusal is kept under its key; the table may take the rows another time.
                 load.key, load.in_doubt = str(uuid.uuid4()), False
             raise
-        with self._changed:
+        with self._state:
             self._leaving = None
-            self._changed.notify_all()
+            self._room.notify_all()
         return commit
 
 

@@ -50,6 +50,7 @@ class Appends:
 
     def __init__(self, table: lakebed.Table, monkeypatch: pytest.MonkeyPatch) -> None:
         self.before: Exception | None = None  # raised instead of it
+        self.once = False  # the first time alone
         self.after: Exception | None = None  # raised when it is done
         self.may_go = threading.Event()
         self.may_go.set()
@@ -60,8 +61,11 @@ class Appends:
     def __call__(self, rows: object, **options: Any) -> lakebed.Commit:
         self.begun.release()
         assert self.may_go.wait(LIMIT_S)
-        if self.before is not None:
-            raise self.before
+        error = self.before
+        if self.once:
+            self.before = None
+        if error is not None:
+            raise error
         commit = self._append(rows, **options)
         if self.after is not None:
             raise self.after
@@ -280,6 +284,44 @@ def test_a_write_waits_while_the_buffer_is_full(events: lakebed.Table, fault: Ap
         writing.result(LIMIT_S)
 
     assert ids(events) == list(range(10_000))
+
+
+def test_a_write_waits_when_the_next_flush_is_due_before_the_last_has_ended(
+    events: lakebed.Table, fault: Appends
+) -> None:
+    fault.may_go.clear()
+    with ThreadPoolExecutor(1) as pool, events.writer(max_rows=10, max_seconds=None) as writer:
+        writer.write([{"id": 0}] * 10)
+        assert fault.begun.acquire(timeout=LIMIT_S)
+        for _ in range(10):
+            writer.write({"id": 1})
+        waits = pool.submit(writer.write, {"id": 2})
+        until(lambda: writer._waiting == 1)
+        assert (writer.rows_waiting, waits.done()) == (20, False)
+        fault.may_go.set()
+        waits.result(LIMIT_S)
+
+    assert ids(events) == [0] * 10 + [1] * 10 + [2]
+
+
+def test_a_write_that_waits_goes_on_when_the_flush_of_another_thread_fails(
+    events: lakebed.Table, fault: Appends
+) -> None:
+    fault.may_go.clear()
+    fault.before, fault.once = unavailable(), True
+    with ThreadPoolExecutor(2) as pool, events.writer(max_rows=10, max_seconds=None) as writer:
+        writer.write({"id": 0})
+        flushes = pool.submit(writer.flush)
+        assert fault.begun.acquire(timeout=LIMIT_S)
+        writer.write([{"id": 1}] * 10)
+        waits = pool.submit(writer.write, {"id": 2})
+        until(lambda: writer._waiting == 1)
+        fault.may_go.set()
+        with pytest.raises(lakebed.DatabaseError):
+            flushes.result(LIMIT_S)
+        waits.result(LIMIT_S)
+
+    assert ids(events) == [0] + [1] * 10 + [2]
 
 
 def test_rows_larger_than_the_buffer_are_taken_alone(events: lakebed.Table) -> None:
