@@ -1,6 +1,7 @@
 """The measures, in the order of docs/benchmarks.md."""
 
 from benchmarks.measures import (
+    buffered_writes,
     merge,
     metadata_answers,
     plan,
@@ -22,6 +23,7 @@ MEASURES = {
         scattered_delete,
         merge,
         upsert,
+        buffered_writes,
         tpch,
         metadata_answers,
         plan,
