@@ -16,7 +16,6 @@ from lakebed.api.staging import Staged
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.attach import Places
 from lakebed.core.commit import Committed, Conflict, Outcome
-from lakebed.core.ledger import VersionView
 from lakebed.core.upkeep import is_due
 from lakebed.model.changes import Proposal, UnchangedSince
 from lakebed.model.errors import (
@@ -298,9 +297,8 @@ def conflict_error(conflict: Conflict) -> CommitConflict:
 def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Commit]:
     """Publish what was committed, as asked. A failure is told, never raised: the commit stands."""
     commits = {}
-    views = committed.views or (None,) * len(committed.commits)
-    for (head, commit), view in zip(committed.commits, views, strict=True):
-        reason = publish_now(parts, head, commit, mode, view)
+    for head, commit in committed.commits:
+        reason = publish_now(parts, head, commit, mode)
         if reason is not None and reason != BACKGROUND:
             warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
         names = None if commit.line == MAIN_LINE else parts.refs.names(head)
@@ -367,19 +365,11 @@ def refuse_branch(options: Options) -> None:
 
 
 def publish_now(
-    parts: Parts,
-    head: TableHead,
-    commit: CommitRecord | None,
-    mode: str | None,
-    view: VersionView | None = None,
+    parts: Parts, head: TableHead, commit: CommitRecord | None, mode: str | None
 ) -> str | None:
     """What was committed, or what refs are now; why not, if it is not published."""
     try:
-        state = (
-            view.state
-            if view is not None
-            else parts.catalog.state(head, commit.state_id if commit else head.state_id)
-        )
+        state = parts.catalog.state(head, commit.state_id if commit else head.state_id)
         if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
             parts.worker.notify(head.id)
             return BACKGROUND
@@ -387,7 +377,7 @@ def publish_now(
         if commit is not None and commit.line != MAIN_LINE:
             # Each line counts for itself, and all of them are published in one order.
             up_to = max(up_to, parts.catalog.get(head.id, str(head.name)).version)
-        drained = parts.drainer.drain(head.id, up_to=up_to, known=view)
+        drained = parts.drainer.drain(head.id, up_to=up_to)
     except LakebedError as error:
         return f"{error.code}: {error.message}"
     if drained.checkpoint_due:

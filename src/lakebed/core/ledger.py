@@ -111,10 +111,6 @@ class Ledger:
         with self._read() as tx:
             return tables.get_table(tx, self.table_id)
 
-    def remember(self, view: VersionView) -> None:
-        """What a commit of this process has at hand need not be read again."""
-        self._view = view
-
     def view(self, version: Version, line: Line = MAIN_LINE) -> VersionView:
         """The last one is remembered: both formats look at a version one after the other."""
         view = self._view

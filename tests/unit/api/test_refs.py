@@ -38,6 +38,17 @@ def ids(table: lakebed.Table, **point: Any) -> list[int]:
     return sorted(table.scan(**point).to_arrow()["id"].to_pylist())
 
 
+def test_vectors_that_a_branch_had_first_are_told_to_delta_when_main_has_them(
+    table: lakebed.Table, lake: lakebed.Lake
+) -> None:
+    table.create_branch("audit")
+    table.delete("id = 1", branch="audit")
+
+    table.delete("id = 2")
+
+    assert lake.check().clean  # Delta's protocol changes with main's own first vector
+
+
 def test_a_branch_has_rows_of_its_own_until_main_takes_them(table: lakebed.Table) -> None:
     made = table.create_branch("audit")
     assert (made.name, made.kind, made.version) == ("audit", "branch", 1)
