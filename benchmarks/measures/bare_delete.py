@@ -44,7 +44,10 @@ class BareDelete:
     def open(self, folder: Path, case: Case, data: Path) -> Call:
         connection = sqlite3.connect(folder / "rows.db", isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
-        gone, step = case.sizes["gone"], case.sizes["rows"] // case.sizes["gone"]
+        # Made before the clock, as the first scalar of a process loads pandas where it is there.
+        gone = pa.scalar(case.sizes["gone"], pa.int32())
+        step = pa.scalar(case.sizes["rows"] // case.sizes["gone"], pa.int32())
+        none = pa.scalar(0, pa.int32())
 
         def delete() -> int:
             with pa.OSFile(str(folder / "data.parquet")) as opened:
@@ -54,7 +57,7 @@ class BareDelete:
             if case.text.startswith("id <"):
                 found = pc.indices_nonzero(pc.less(ids, gone))
             else:
-                found = pc.indices_nonzero(pc.equal(pc.subtract(ids, _multiple(ids, step)), 0))
+                found = pc.indices_nonzero(pc.equal(pc.subtract(ids, _multiple(ids, step)), none))
             _keep(connection, _KEPT, str(found.to_pylist()))
             (folder / "_deletes").mkdir()
             for name, sizes in _FILES:
@@ -70,7 +73,7 @@ class BareDelete:
         return Call(delete, facts)
 
 
-def _multiple(ids: pa.Array, step: int) -> pa.Array:
+def _multiple(ids: pa.Array, step: pa.Scalar) -> pa.Array:
     return pc.multiply(pc.divide(ids, step), step)
 
 
