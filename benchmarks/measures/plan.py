@@ -101,7 +101,7 @@ class LakebedPlan:
             table.append(_row())
             parts = lake._parts  # noqa: SLF001 - no door takes files that are not there
             head = parts.catalog.get(table.id, table.name)
-            store = parts.planner._store  # noqa: SLF001
+            store = parts.planner._store  # noqa: SLF001 - as above
             _fill(store, head, _Shape(case.sizes["files"]))
             index = FileIndex(store)
             while index.extend(table.id):

@@ -17,7 +17,7 @@ from lakebed.model.changes import (
 from lakebed.model.counts import NO_ROWS, RowCounts
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.expressions import Predicate
-from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.files import DataFile, LiveFile, staged
 from lakebed.model.history import TableHead, TableState
 from lakebed.model.ids import MAIN_LINE, FileId, SnapshotId, VectorId
 from lakebed.model.partitioning import PartitionSpec
@@ -125,14 +125,11 @@ class Staged:
         base = [
             _less(f, self.deleted.get(f.id, _NONE)) for f in self.live if f.id not in self.removed
         ]
-        staged = [
-            _less(
-                LiveFile(FileId(-1 - n), f, version, None, 0, SnapshotId(0), None),
-                self.own_deleted.get(f.path, _NONE),
-            )
-            for n, f in enumerate(self.appended)
+        own = [
+            _less(live, self.own_deleted.get(live.file.path, _NONE))
+            for live in staged(self.appended, version)
         ]
-        return base + staged
+        return base + own
 
     def positions(
         self, files: Sequence[LiveFile], kept: Callable[[Sequence[LiveFile]], PositionsById]

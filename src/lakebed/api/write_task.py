@@ -18,9 +18,8 @@ from lakebed.engines.arrow.write import WriteOptions, write
 from lakebed.model.changes import CreateTable
 from lakebed.model.errors import CommitConflict
 from lakebed.model.expressions import Predicate
-from lakebed.model.files import DataFile, LiveFile
+from lakebed.model.files import DataFile, staged
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import FileId, SnapshotId
 from lakebed.model.partitioning import UNPARTITIONED, UNSORTED
 from lakebed.model.schema import Schema
 from lakebed.rowops.workbench import Workbench
@@ -69,10 +68,7 @@ class WriteTask:
     def spooled(self, written: Iterable[Written]) -> ReadTask:
         """The rows that were spooled; files are in no version, so that they have no real ids."""
         files = files_of(written, self.head, self.made_for)
-        live = tuple(
-            LiveFile(FileId(-1 - n), file, self.head.version, None, 0, SnapshotId(0), None)
-            for n, file in enumerate(files)
-        )
+        live = tuple(staged(files, self.head.version))
         names = tuple(field.name for field in self.schema.fields)
         plan = Plan(self.head.location, self.head.version, self.schema, names, None, live, 0)
         return ReadTask(self.warehouse, plan)

@@ -233,7 +233,7 @@ class Writer:
     def _flush_behind(self) -> None:
         try:
             self._flush()
-        except Exception as error:
+        except Exception as error:  # nobody waits for this thread: the next call tells
             _log.warning("%s rows wait, their flush failed: %s", self.rows_waiting, error)
             with self._state:
                 self._untold = error

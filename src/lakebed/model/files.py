@@ -2,7 +2,7 @@
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -58,6 +58,14 @@ class LiveFile:
     def rows(self) -> int:
         """Those that are still there."""
         return self.file.record_count - (self.vector.cardinality if self.vector else 0)
+
+
+def staged(files: Iterable[DataFile], version: Version) -> list[LiveFile]:
+    """Files that are in no version yet, as if in this one; their ids are below zero."""
+    return [
+        LiveFile(FileId(-1 - n), file, version, None, 0, SnapshotId(0), None)
+        for n, file in enumerate(files)
+    ]
 
 
 def to_plain(value: Stored | None) -> Any:

@@ -10,8 +10,7 @@ from lakebed.engines.arrow.arithmetic import DoesNotFit, sift
 from lakebed.engines.arrow.read import read
 from lakebed.model.counts import RowCounts
 from lakebed.model.expressions import TRUE, Predicate
-from lakebed.model.files import DataFile, LiveFile
-from lakebed.model.ids import FileId, SnapshotId
+from lakebed.model.files import DataFile, LiveFile, staged
 from lakebed.model.quoting import quoted
 from lakebed.model.sieve import Sieve
 from lakebed.rowops.change import RowChange
@@ -35,10 +34,7 @@ def count_unmatched(
     target: Target, written: Sequence[DataFile], condition: Condition, bench: Workbench
 ) -> int:
     """Rows of files that are in no version yet, for which the condition is not TRUE."""
-    files = [
-        LiveFile(FileId(-1 - n), f, target.version, None, 0, SnapshotId(0), None)
-        for n, f in enumerate(written)
-    ]
+    files = staged(written, target.version)
     where = bench.expression(condition.text, "the condition")
     relation = bench.bind(replace(target.plan(()), files=tuple(files)), ())
     named = f"{relation} AS {quoted(target.name)}"

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.write import WriteOptions
 from lakebed.engines.spark.read import read
-from lakebed.model.files import DataFile, LiveFile
-from lakebed.model.ids import FileId, SnapshotId, Version
+from lakebed.model.files import DataFile, staged
+from lakebed.model.ids import Version
 from lakebed.model.schema import Schema
 from lakebed.storage.base import Storage
 
@@ -32,13 +32,9 @@ def joined(
     options: WriteOptions,
 ) -> DataFrame:
     """Their rows, in as many parts as there should be files."""
-    nowhere = Version(0)  # no version has them yet
-    live = tuple(
-        LiveFile(FileId(-1 - n), file, nowhere, None, 0, SnapshotId(0), None)
-        for n, file in enumerate(files)
-    )
+    nowhere = Version(0)
     names = tuple(field.name for field in schema.fields)
-    plan = Plan(root, nowhere, schema, names, None, live, 0)
+    plan = Plan(root, nowhere, schema, names, None, tuple(staged(files, nowhere)), 0)
     parts = math.ceil(_size_bytes(files) / options.target_file_size_bytes)
     return read(session, plan, storage).coalesce(parts)
 
