@@ -12,7 +12,10 @@ import pyarrow as pa
 import pytest
 
 import lakebed
+from lakebed.meta import index
 from lakebed.meta.sqlite import SqliteDialect
+from lakebed.meta.store import Tx
+from lakebed.model.ids import TableId
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.unfinished import Unfinished
 
@@ -194,4 +197,48 @@ def test_a_point_delete_opens_one_file_of_ten_thousand(tmp_path: Path, counts: C
     assert commit.summary["scanned_files"] == 1
     assert counts.now["opened"] - before <= 3  # the data file, and what publication looks up
     assert table.row_count == 19_999
+    lake.close()
+
+
+def test_changes_of_rows_look_only_at_files_that_can_match(
+    tmp_path: Path, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lakebed.open(tmp_path / "lake", create=True)
+    asked: list[str] = []
+    get_extent = index.get_extent
+
+    def noted(tx: Tx, table_id: TableId) -> index.Extent | None:
+        asked.append("index")
+        return get_extent(tx, table_id)
+
+    monkeypatch.setattr(index, "get_extent", noted)
+    costs = []
+    for name, files in (("s.small", 10), ("s.large", 1500)):
+        table = lake.create_table(name, SCHEMA, partition_by=["id"], formats="delta")
+        ids = [n // 2 for n in range(2 * files)]
+        table.append(pa.table({"id": ids, "name": ["x", "y"] * files, "amount": [0.5] * len(ids)}))
+        table.delete("id = 3 AND name = 'x'")  # with it come row ids, once for every file
+        assert lake._parts.worker.wait(60)
+        assert lake._parts.upkeep.wait(60)
+        asked.clear()
+        counts.marks.clear()
+        counts.mark()
+        table.delete("id = 7")
+        table.update({"amount": "1.5"}, "id = 8")
+        table.upsert(pa.table({"id": [9], "name": ["y"], "amount": [9.5]}), key=["id", "name"])
+        with lake.transaction() as transaction:
+            own = transaction.table(name)
+            own.append(ROW)
+            assert own.delete("id = 1").deleted_rows == 3
+            assert own.scan(where="id = 3").to_arrow().num_rows == 1
+        counts.mark()
+        costs.append(counts.mean(0, 1))
+        assert bool(asked) is (files > 500)  # where there can be none, it is not looked for
+        assert table.row_count == 2 * files - 5
+
+    small, large = costs
+    # To look at every file takes 40,000 steps, each time.
+    assert large["steps"] <= small["steps"] + 10_000, f"{small} then {large}"
+    assert large["statements"] <= small["statements"] + 20, f"{small} then {large}"
+    assert lake.check().clean
     lake.close()

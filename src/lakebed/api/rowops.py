@@ -12,6 +12,7 @@ from lakebed.api.staging import PositionsById, Staged
 from lakebed.api.writing import write_rows
 from lakebed.model.counts import RowCounts
 from lakebed.model.errors import InvalidExpression, InvalidInput, SchemaMismatch
+from lakebed.model.expressions import Predicate
 from lakebed.model.files import DataFile, LiveFile
 from lakebed.model.names import parse_table_name
 from lakebed.model.partitioning import PartitionSpec
@@ -36,7 +37,7 @@ class RowChanger:
     parts: Parts
     name: str
     staged: Staged
-    visible: Callable[[], list[LiveFile]]
+    visible: Callable[[Predicate | None], list[LiveFile]]
     specs: Callable[[], dict[int, PartitionSpec]]
     prepare: Prepare | None = None  # makes relations that subqueries look at
     alias: str | None = None  # what expressions call the table; its own name when None
@@ -94,11 +95,13 @@ class RowChanger:
     def target(self, operation: str) -> Target:
         """The table as the transaction sees it, for an operation with its own write mode."""
         staged, parts = self.staged, self.parts
-        live, policy = self.visible(), self._policy(operation)
-        has_row_ids = staged.state.iceberg_version >= 3
-        if not has_row_ids and operation != "delete" and not policy.copy_on_write:
-            has_row_ids = True  # this change is about to upgrade the table
-            live = parts.planner.with_row_ids(staged.head, live)
+        policy, had_row_ids = self._policy(operation), staged.state.iceberg_version >= 3
+        upgrades = not had_row_ids and operation != "delete" and not policy.copy_on_write
+        has_row_ids = had_row_ids or upgrades
+
+        def visible(where: Predicate | None) -> list[LiveFile]:
+            live = self.visible(where)
+            return parts.planner.with_row_ids(staged.head, live) if upgrades else live
 
         def positions(files: Sequence[LiveFile]) -> PositionsById:
             return staged.positions(files, lambda base: parts.planner.positions(staged.head, base))
@@ -111,7 +114,7 @@ class RowChanger:
             root=staged.head.location,
             version=staged.head.version,
             state=staged.state,
-            live=live,
+            visible=visible,
             specs=self.specs(),
             storage=parts.storage,
             policy=policy,

@@ -37,6 +37,7 @@ class Staged:
     state: TableState
     create: CreateTable | None = None
     live: list[LiveFile] | None = None
+    known: dict[FileId, LiveFile] = field(default_factory=dict)  # of `live`, until that is read
     specs: dict[int, PartitionSpec] | None = None  # those the base has, once looked at
     operations: list[str] = field(default_factory=list)
     appends: list[AppendFiles] = field(default_factory=list)
@@ -118,13 +119,11 @@ class Staged:
         self.metadata.append(change)
         self.operations.append(operation)
 
-    def visible(self) -> list[LiveFile]:
-        """Read-your-writes: what this transaction sees. Its own files have negative ids."""
-        assert self.live is not None
+    def visible(self, live: Sequence[LiveFile]) -> list[LiveFile]:
+        """Read-your-writes: what this transaction sees, of the base's files only these. Its own
+        files have negative ids."""
         version = self.head.version
-        base = [
-            _less(f, self.deleted.get(f.id, _NONE)) for f in self.live if f.id not in self.removed
-        ]
+        base = [_less(f, self.deleted.get(f.id, _NONE)) for f in live if f.id not in self.removed]
         own = [
             _less(live, self.own_deleted.get(live.file.path, _NONE))
             for live in staged(self.appended, version)
@@ -136,7 +135,8 @@ class Staged:
     ) -> PositionsById:
         """The rows of some visible files that are gone; `kept` knows those of the base."""
         wanted = {f.id for f in files}
-        base = [f for f in self.live or () if f.id in wanted and f.vector is not None]
+        known = self.known.values() if self.live is None else self.live
+        base = [f for f in known if f.id in wanted and f.vector is not None]
         gone = dict(kept(base)) if base else {}
         for file in files:
             ours = self.deleted.get(file.id) or self.own_deleted.get(file.file.path)

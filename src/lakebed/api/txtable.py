@@ -22,6 +22,7 @@ from lakebed.core.overlap import in_partitions
 from lakebed.core.plan import Plan
 from lakebed.core.scan import make_plan, partitions_predicate, pruned_plan
 from lakebed.core.state import next_state
+from lakebed.model.binding import bind
 from lakebed.model.changes import (
     AppendFiles,
     Change,
@@ -311,13 +312,26 @@ class TransactionTable:
         self._check_open()
         require(self._parts.principal, "alter" if action == "alter" else "write", self.name)
 
-    def _visible(self) -> list[LiveFile]:
+    def _visible(self, where: Predicate | None = None) -> list[LiveFile]:
+        """At least the files in which the bound predicate can hold; all of them without one."""
         staged = self._staged
-        if staged.live is None:
-            _, staged.live, staged.specs = self._parts.planner.look(
-                staged.head, staged.head.version
-            )
-        return staged.visible()
+        if staged.live is not None:
+            return staged.visible(staged.live)
+        planner, place = self._parts.planner, (staged.head, staged.head.version)
+        if where is None:
+            _, staged.live, staged.specs = planner.look(*place)
+            return staged.visible(staged.live)
+        _, some, visible, staged.specs = planner.select(*place, lambda _: where)
+        if len(some) == visible:
+            staged.live = some
+        staged.known.update((f.id, f) for f in some)
+        return staged.visible(some)
+
+    def _count(self) -> int:
+        """Of all files that this transaction sees."""
+        staged = self._staged
+        base = staged.head.live_files if staged.live is None else len(staged.live)
+        return base - len(staged.removed) + len(staged.appended)
 
     def _merged_rows(
         self,
@@ -397,7 +411,8 @@ class TransactionTable:
             self._staged.head,
             self._staged.head.version,
             self._staged.state.schema,
-            live=self._visible(),
+            live=self._visible(where),
+            visible=self._count(),
             specs=self._specs(),
             where=where,
             positions=self._positions,
@@ -405,11 +420,13 @@ class TransactionTable:
 
     def _plan(self, columns: tuple[str, ...] | None, predicate: Predicate | None) -> Plan:
         staged = self._staged
+        schema = staged.state.schema
         return make_plan(
             staged.head,
             staged.head.version,
-            staged.state.schema,
-            live=self._visible(),
+            schema,
+            live=self._visible(predicate and bind(predicate, schema)),
+            visible=self._count(),
             specs=self._specs(),
             columns=columns,
             predicate=predicate,

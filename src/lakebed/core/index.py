@@ -49,6 +49,8 @@ class FileIndex:
         specs: Mapping[int, PartitionSpec],
     ) -> Candidates | None:
         """None when the index is of no use: it is not there, or too many files can match."""
+        if head.next_file_id < self._width:
+            return None  # not even asked for: most tables are small
         extent = index.get_extent(tx, head.id)
         probe = probe_of(predicate, buckets_of(list(specs.values())))
         if extent is None or extent.chunks == 0 or probe == ANYTHING:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby
 from threading import Lock
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,6 +73,15 @@ class _Search:
         return [chunks[place // width] * width + place % width for place in places]
 
 
+class _Column(NamedTuple):
+    """What is known of one field in the chunks of a page."""
+
+    prefixes: Sequence[bytes]  # by chunk
+    flags: pa.Array  # by file, as the others
+    lows: pa.Array
+    highs: pa.Array
+
+
 class _Page:
     """Some chunks, looked at together; None in place of a mask is one that nothing passes."""
 
@@ -80,7 +90,7 @@ class _Page:
         self._table_id = table_id
         self._width = width
         self._chunks = chunks
-        self._bounds: dict[int, list[Bounds]] = {}
+        self._columns: dict[int, _Column] = {}
         self._anything = Bounds(
             b"",
             bytes([NULLS | NANS | VALUES]) * width,
@@ -111,39 +121,52 @@ class _Page:
             return found
         return pa.repeat(pa.scalar(True), self._width * len(self._chunks))
 
-    def _known(self, field_id: int) -> list[Bounds]:
-        if field_id not in self._bounds:
+    def _known(self, field_id: int) -> _Column:
+        if field_id not in self._columns:
             if len(self._chunks) < _WHOLE:
-                self._bounds[field_id] = self._load(field_id)
+                self._columns[field_id] = self._load(field_id)
             else:
                 kept = self._tx.keep(_KEPT, _Pages)
                 key = (self._table_id, self._width, field_id, *self._chunks)
-                self._bounds[field_id] = kept.get(key, lambda: self._load(field_id))
-        return self._bounds[field_id]
+                self._columns[field_id] = kept.get(key, lambda: self._load(field_id))
+        return self._columns[field_id]
 
-    def _load(self, field_id: int) -> list[Bounds]:
+    def _load(self, field_id: int) -> _Column:
         found = index.get_bounds(self._tx, self._table_id, field_id, self._chunks)
-        return [found.get(c, self._anything) for c in self._chunks]
+        known = [found.get(c, self._anything) for c in self._chunks]
+        return _Column(
+            [b.prefix for b in known],
+            self._array([b.flags for b in known], pa.uint8()),
+            self._array([b.lows for b in known], pa.uint64()),
+            self._array([b.highs for b in known], pa.uint64()),
+        )
 
     def _range(self, probe: Range) -> pa.BooleanArray:
         known = self._known(probe.field_id)
-        masks = []
-        for (least, most), run in groupby(known, lambda b: _words(probe, b.prefix)):
-            together = list(run)
+        masks, at = [], 0
+        for (least, most), files in self._runs(probe, known.prefixes):
+            lows, highs = known.lows.slice(at, files), known.highs.slice(at, files)
             mask: pa.BooleanArray | None = None
             if most < HIGHEST:
-                lows = self._array([b.lows for b in together], pa.uint64())
                 mask = pc.less_equal(lows, pa.scalar(most, pa.uint64()))
             if least > LOWEST or mask is None:
-                highs = self._array([b.highs for b in together], pa.uint64())
                 above = pc.greater_equal(highs, pa.scalar(least, pa.uint64()))
                 mask = above if mask is None else pc.and_(mask, above)
             masks.append(mask)
+            at += files
         found = masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
         return pc.or_(found, self._holds(probe.field_id, NANS)) if probe.nans else found
 
+    def _runs(
+        self, probe: Range, prefixes: Sequence[bytes]
+    ) -> Iterator[tuple[tuple[int, int], int]]:
+        """Files that follow each other and are asked for the same words, with their number."""
+        words = {prefix: _words(probe, prefix) for prefix in set(prefixes)}
+        for asked, run in groupby(prefixes, words.__getitem__):
+            yield asked, self._width * sum(1 for _ in run)
+
     def _holds(self, field_id: int, wanted: int) -> pa.BooleanArray:
-        flags = self._array([b.flags for b in self._known(field_id)], pa.uint8())
+        flags = self._known(field_id).flags
         held = pc.bit_wise_and(flags, pa.scalar(wanted, pa.uint8()))
         return pc.not_equal(held, pa.scalar(0, pa.uint8()))
 
@@ -158,9 +181,9 @@ class _Pages:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._pages: dict[tuple[int, ...], list[Bounds]] = {}
+        self._pages: dict[tuple[int, ...], _Column] = {}
 
-    def get(self, key: tuple[int, ...], load: Callable[[], list[Bounds]]) -> list[Bounds]:
+    def get(self, key: tuple[int, ...], load: Callable[[], _Column]) -> _Column:
         with self._lock:
             found = self._pages.pop(key, None)
         found = load() if found is None else found

@@ -26,8 +26,9 @@ _FEW_ROWS = 4_000_000  # of more, the engine's threads find them sooner
 
 def truncate(target: Target) -> RowChange:
     """Every file goes, unread."""
-    rows = sum(f.rows for f in target.live)
-    return RowChange(tuple(target.live), reads=TRUE, counts=RowCounts(deleted_rows=rows))
+    live = target.kept(None)
+    rows = sum(f.rows for f in live)
+    return RowChange(tuple(live), reads=TRUE, counts=RowCounts(deleted_rows=rows))
 
 
 def count_unmatched(

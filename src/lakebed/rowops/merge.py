@@ -58,9 +58,9 @@ def merge(
     joined = bench.expression(on.text, "ON")
     ready = _checked(clauses, target.schema, source, bench)
     keys = keys_of(joined, target.schema, source, aliases)
-    files: list[LiveFile] = list(target.live)
-    reads: Predicate = TRUE
-    if not any(c.when is When.BY_SOURCE for c in ready):
+    if any(c.when is When.BY_SOURCE for c in ready):
+        files, reads = every_file(target)
+    else:
         files, reads = _files(target, source, keys, on, aliases=aliases, bench=bench)
     job = _Job(target, source, files, aliases=aliases, bench=bench, clauses=ready)
     job.find(joined, keys)
@@ -91,10 +91,18 @@ def files_to_match(
     """Files in which a row can match, and what is TRUE for every row that does."""
     said = of_alias(on, aliases.target).bound(target.schema)
     known = [v.predicate for v in values] + ([said] if said is not None else [])
-    files = [f for f in target.live if all(v.may_be_in(target, f) for v in values)]
+    if not known:
+        return every_file(target)
+    reads = And(tuple(known))
+    near = target.candidates(reads)
+    files = [f for f in near if all(v.may_be_in(target, f) for v in values)]
     if said is not None:
         files = [f for f in files if target.may_hold(said, f)]
-    return files, And(tuple(known)) if known else TRUE
+    return files, reads
+
+
+def every_file(target: Target) -> tuple[list[LiveFile], Predicate]:
+    return target.kept(None), TRUE
 
 
 def _checked(

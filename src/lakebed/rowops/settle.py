@@ -96,9 +96,8 @@ def _all_rows(
 
 def sort_out(target: Target, going: Mapping[FileId, Positions], settlement: Settlement) -> None:
     """Which files go, which are written anew, and which get a vector."""
-    by_id = {f.id: f for f in target.live}
     for file_id, positions in going.items():
-        live = by_id[file_id]
+        live = target.known[file_id]
         left = live.rows - len(positions)
         if not left:
             settlement.removed.append(live)

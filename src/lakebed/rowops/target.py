@@ -1,7 +1,7 @@
 """The table an operation works on, as it sees it: a version, or a transaction's own view of one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -27,13 +27,15 @@ class Target:
     root: str
     version: Version
     state: TableState
-    live: Sequence[LiveFile]
+    # At least the files in which the bound predicate can hold; all of them when it is None.
+    visible: Callable[[Predicate | None], list[LiveFile]]
     specs: Mapping[int, PartitionSpec]
     storage: Storage
     policy: Policy
     positions: Callable[[Sequence[LiveFile]], Mapping[FileId, Positions]]  # the rows that are gone
     write: Callable[[Iterable[pa.RecordBatch]], list[DataFile]]  # conformed, with lineage if any
     has_row_ids: bool  # rows have ids, or get them by this very change
+    known: dict[FileId, LiveFile] = field(default_factory=dict)  # files that were asked for
 
     @property
     def schema(self) -> Schema:
@@ -46,9 +48,14 @@ class Target:
 
     def kept(self, predicate: Predicate | None) -> list[LiveFile]:
         """The files in which a row can match the bound predicate."""
-        if predicate is None:
-            return list(self.live)
-        return [f for f in self.live if self.may_hold(predicate, f)]
+        files = self.candidates(predicate)
+        return files if predicate is None else [f for f in files if self.may_hold(predicate, f)]
+
+    def candidates(self, predicate: Predicate | None) -> list[LiveFile]:
+        """These and maybe more, told without a look at each."""
+        found = self.visible(predicate)
+        self.known.update((f.id, f) for f in found)
+        return found
 
     def may_hold(self, predicate: Predicate, live: LiveFile) -> bool:
         return might_match(predicate, live.file, self.specs.get(live.file.spec_id), self.schema)
@@ -72,6 +79,6 @@ class Target:
             columns=tuple(f.name for f in self.schema.fields) if columns is None else columns,
             predicate=predicate,
             files=tuple(files),
-            pruned=len(self.live) - len(files),
+            pruned=len(self.known) - len(files),
             deleted=gone,
         )

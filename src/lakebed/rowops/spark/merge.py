@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakebed.engines.spark.act import Act
 from lakebed.model.errors import AmbiguousMerge, InvalidInput
-from lakebed.model.expressions import TRUE, Predicate
+from lakebed.model.expressions import Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.schema import Schema
 from lakebed.model.types import Scalar, Stored
@@ -16,7 +16,7 @@ from lakebed.rowops.clause import Aliases, Clause, When
 from lakebed.rowops.condition import Condition
 from lakebed.rowops.delete import PLACE
 from lakebed.rowops.keys import MOST_VALUES, Key, key_values, keys_of, scalar_keys
-from lakebed.rowops.merge import files_to_match, refuse_other_columns
+from lakebed.rowops.merge import every_file, files_to_match, refuse_other_columns
 from lakebed.rowops.rows import ROW_ID
 from lakebed.rowops.settle import Tally
 from lakebed.rowops.spark.settle import SparkTarget, by_file, settle
@@ -48,9 +48,9 @@ def merge(
     table = target.table
     acts = _acts(clauses, table.schema, source)
     keys = _keys(matching, table.schema, source)
-    files: list[LiveFile] = list(table.live)
-    reads: Predicate = TRUE
-    if not acts[When.BY_SOURCE]:
+    if acts[When.BY_SOURCE]:
+        files, reads = every_file(table)
+    else:
         files, reads = _files(target, source, keys, matching)
     job = _Job(target, source, files, matching, acts)
     return job.run(keys, reads)
