@@ -146,6 +146,29 @@ def test_without_a_given_time_the_clock_is_used(storage: Storage) -> None:
     assert abs(stats[0].modified_ms - stats[1].modified_ms) < 60_000
 
 
+def test_a_bundle_is_all_there_when_its_block_ends_in_the_order_of_its_puts(
+    storage: Storage,
+) -> None:
+    storage.put_if_absent("t/old", b"old")
+    order: list[str] = []
+
+    with storage.bundle(order.append) as bundle:
+        assert bundle.put_if_absent("t/b", b"1", modified_ms=42) is True
+        assert bundle.put_if_absent("t/old", b"other") is False
+        assert bundle.put_if_absent("u/a", b"2") is True
+        bundle.replace("t/hint", b"3")
+        assert bundle.get("t/old") == b"old"
+        assert bundle.location("t/b") == storage.location("t/b")
+
+    assert order == ["t/b", "u/a", "t/hint"]
+    found = [storage.get(path) for path in ("t/b", "t/old", "u/a", "t/hint")]
+    assert found == [b"1", b"old", b"2", b"3"]
+    if keeps_times(storage):
+        stat = storage.stat("t/b")
+        assert stat is not None
+        assert stat.modified_ms == 42
+
+
 def test_replace_writes_and_overwrites(storage: Storage) -> None:
     storage.replace("t/metadata/version-hint.text", b"1")
     storage.replace("t/metadata/version-hint.text", b"22")

@@ -24,9 +24,9 @@ Driver = Callable[..., Ended]
 
 COMMIT = ("commit_after_lock", "commit_after_rows", "commit_after_sql")
 DELTA = ("publish_delta_after_vectors", "publish_delta_after_put")
+VECTORS = ("publish_iceberg_after_vectors",)
 ICEBERG = (
-    "publish_iceberg_after_vectors",
-    "publish_iceberg_after_manifests",
+    "publish_iceberg_after_manifest",
     "publish_iceberg_after_list",
     "publish_iceberg_after_metadata",
 )
@@ -35,7 +35,7 @@ WRITE = ("write_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK)
 STEPS = {
     "append": WRITE,
     "overwrite": WRITE,
-    "delete": (*COMMIT, *DELTA, *ICEBERG, *MARK),
+    "delete": (*COMMIT, *DELTA, *VECTORS, *ICEBERG, *MARK),
     "changes": ("publish_delta_after_changes", *DELTA, *MARK),
     "rewrite": ("rowops_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK),
     "refs": ("ref_after_sql", "publish_iceberg_after_metadata", *MARK),

@@ -6,7 +6,7 @@ from typing import Protocol
 from lakebed.core.ledger import Ledger, VersionView
 from lakebed.core.outbox import Published
 from lakebed.model.history import PublicationRecord
-from lakebed.storage.base import Storage
+from lakebed.storage.base import Bundle, Storage
 
 
 class Publisher(Protocol):
@@ -41,15 +41,13 @@ def record(
     )
 
 
-def put_once(
-    storage: Storage, root: str, path: str, data: bytes, *, time_ms: int, lasting: bool = True
-) -> bytes | None:
+def put_once(storage: Bundle, root: str, path: str, data: bytes, *, time_ms: int) -> bytes | None:
     """Put a file that only we may write; the other content when something else stands there.
 
     None when it was written now or stood there already with the same bytes.
     """
     whole = f"{root}/{path}"
-    if storage.put_if_absent(whole, data, modified_ms=time_ms, lasting=lasting):
+    if storage.put_if_absent(whole, data, modified_ms=time_ms):
         return None
     found = storage.get(whole)
     return None if found == data else found

@@ -9,7 +9,7 @@ from lakebed.model.errors import ForeignCommit
 from lakebed.model.history import VECTORS, PublicationRecord
 from lakebed.model.ids import SnapshotId
 from lakebed.model.vectors import DeletionVector
-from lakebed.storage.base import Storage
+from lakebed.storage.base import Bundle
 
 # Cleaners of both formats leave folders alone whose names begin with an underscore.
 FOLDER = "_deletes"
@@ -20,7 +20,7 @@ class VectorFiles:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: Bundle,
         format_: str,
         render: Callable[[SnapshotId], tuple[str, bytes]],
         same: Callable[[bytes, bytes], bool] = eq,

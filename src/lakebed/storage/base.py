@@ -4,7 +4,8 @@ Objects are immutable once written; only hints are replaced. Folders are not obj
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -59,6 +60,20 @@ class Output(Protocol):
     ) -> None: ...
 
 
+class Bundle(Protocol):
+    """Files that belong together: put in an order in which each may name those before it."""
+
+    def location(self, path: str) -> str: ...
+
+    def get(self, path: str) -> bytes:
+        """What stands there; a file of this bundle may not stand there yet."""
+
+    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
+        """False: something is there already, durably, and nothing was changed."""
+
+    def replace(self, path: str, data: bytes) -> None: ...
+
+
 class Storage(Protocol):
     """Bytes under one warehouse root; paths are relative, '/'-separated, never leave the root."""
 
@@ -80,16 +95,18 @@ class Storage(Protocol):
     def open_output(self, path: str) -> Output:
         """Start a new object; StorageError if the path is taken."""
 
-    def put_if_absent(
-        self, path: str, data: bytes, *, modified_ms: int | None = None, lasting: bool = True
-    ) -> bool:
-        """False: something is there already, durably, and nothing was changed.
-
-        Not lasting: a power cut may take the name until a lasting put in its folder has returned.
-        """
+    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
+        """False: something is there already, durably, and nothing was changed."""
 
     def replace(self, path: str, data: bytes) -> None:
         """For hints only: readers see the old bytes or the new ones."""
+
+    def bundle(self, named: Callable[[str], None]) -> AbstractContextManager[Bundle]:
+        """All that is put is there, durably, when the block ends well; it appears in its order.
+
+        `named` is called with each path once its file can be seen: at the latest at the end, where
+        one sync serves them all.
+        """
 
     def list(self, prefix: str) -> Iterator[Stat]:
         """Every finished object below the folder `prefix` ("" is the root), sorted by path."""

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakebed.storage.base import Output, Stat, is_safe_name, safe_path, safe_prefix
 from lakebed.storage.failures import failures
 from lakebed.storage.folders import Folders, sync_folder
+from lakebed.storage.local_bundle import LocalBundle
 from lakebed.storage.output import WholeOutput, taken
 from lakebed.storage.unfinished import Unfinished
 
@@ -50,24 +51,35 @@ class LocalStorage:
                 raise taken(path)
             return WholeOutput(path, self._unfinished(target))
 
-    def put_if_absent(
-        self, path: str, data: bytes, *, modified_ms: int | None = None, lasting: bool = True
-    ) -> bool:
+    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
         target = self._target(path)
         with failures("write", path):
             if os.path.lexists(target):
-                if lasting:
-                    sync_folder(os.path.dirname(target))
+                sync_folder(os.path.dirname(target))
                 return False
             with self._unfinished(target) as new:
                 new.write(data)
-                return new.finish(modified_ms=modified_ms, lasting=lasting)
+                return new.finish(modified_ms=modified_ms)
 
     def replace(self, path: str, data: bytes) -> None:
         target = self._target(path)
         with failures("write", path), self._unfinished(target) as new:
             new.write(data)
             new.replace()
+
+    def bundle(self, named: Callable[[str], None]) -> LocalBundle:
+        return LocalBundle(self, named)
+
+    def draft(self, path: str) -> Unfinished | None:
+        """A file on its way to a path, if nothing stands there."""
+        target = self._target(path)
+        with failures("write", path):
+            return None if os.path.lexists(target) else self._unfinished(target)
+
+    def draft_over(self, path: str) -> Unfinished:
+        """The same, whatever stands there."""
+        with failures("write", path):
+            return self._unfinished(self._target(path))
 
     def list(self, prefix: str) -> Iterator[Stat]:
         folder = safe_prefix(prefix)

@@ -1,7 +1,8 @@
 """A warehouse in the memory of this process, with the semantics of the others."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from threading import Lock
 from uuid import uuid4
@@ -10,7 +11,8 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from lakebed.model.errors import ObjectMissing
-from lakebed.storage.base import Output, Stat, safe_path, safe_prefix
+from lakebed.storage.base import Bundle, Output, Stat, safe_path, safe_prefix
+from lakebed.storage.loose_bundle import LooseBundle
 from lakebed.storage.output import WholeOutput, taken
 
 
@@ -62,7 +64,6 @@ class MemoryStorage:
         data: bytes,
         *,
         modified_ms: int | None = None,
-        lasting: bool = True,  # noqa: ARG002 - nothing here outlasts the process
     ) -> bool:
         new = _Object(bytes(data), _now_ms() if modified_ms is None else modified_ms)
         with self._lock:
@@ -71,6 +72,9 @@ class MemoryStorage:
     def replace(self, path: str, data: bytes) -> None:
         with self._lock:
             self._objects[safe_path(path)] = _Object(bytes(data), _now_ms())
+
+    def bundle(self, named: Callable[[str], None]) -> AbstractContextManager[Bundle]:
+        return nullcontext(LooseBundle(self, named))
 
     def list(self, prefix: str) -> Iterator[Stat]:
         folder = safe_prefix(prefix)

@@ -20,8 +20,8 @@ class Unfinished:
 
     def __init__(self, target: str) -> None:
         self._target = target
-        self._folder = os.path.dirname(target)
-        self._source = f"{self._folder}/{UNFINISHED_PREFIX}{os.urandom(16).hex()}"
+        self.folder = os.path.dirname(target)
+        self._source = f"{self.folder}/{UNFINISHED_PREFIX}{os.urandom(16).hex()}"
         self._file = os.open(self._source, _NEW, 0o666)
         self._open = True
         self._gone = False
@@ -33,23 +33,42 @@ class Unfinished:
             rest = rest[os.write(self._file, rest) :]
         return size_bytes
 
-    def finish(self, *, modified_ms: int | None = None, lasting: bool = True) -> bool:
-        """Give the file its name, or return False if that is taken."""
+    def finish(self, *, modified_ms: int | None = None) -> bool:
+        """Make the file durable and give it its name, or return False if that is taken."""
         with self:
-            self._settle(modified_ms)
-            won = _link(self._source, self._target)
+            self.settle(modified_ms)
+            won = self.take_name()
         # The loser syncs too: the winner may not have come so far, and callers rely on its file.
-        if lasting:
-            sync_folder(self._folder)
+        sync_folder(self.folder)
         return won
 
     def replace(self) -> None:
         """Give the file its name, in place of what had it."""
         with self:
-            self._settle(None)
-            os.replace(self._source, self._target)
-            self._gone = True
-        sync_folder(self._folder)
+            self.settle()
+            self.take_over_name()
+        sync_folder(self.folder)
+
+    def settle(self, modified_ms: int | None = None) -> None:
+        """Make the bytes durable: nothing is written afterwards."""
+        if not self._open:
+            return
+        if modified_ms is not None:
+            modified_ns = modified_ms * 1_000_000
+            os.utime(self._source, ns=(modified_ns, modified_ns))
+        os.fsync(self._file)
+        self._close()
+
+    def take_name(self) -> bool:
+        """Show a settled file under its name, or return False if that is taken."""
+        won = _link(self._source, self._target)
+        self.discard()
+        return won
+
+    def take_over_name(self) -> None:
+        """The same, in place of what had the name."""
+        os.replace(self._source, self._target)
+        self._gone = True
 
     def discard(self) -> None:
         if self._gone:
@@ -61,13 +80,6 @@ class Unfinished:
             os.unlink(self._source)
         except OSError:
             return
-
-    def _settle(self, modified_ms: int | None) -> None:
-        if modified_ms is not None:
-            modified_ns = modified_ms * 1_000_000
-            os.utime(self._source, ns=(modified_ns, modified_ns))
-        os.fsync(self._file)
-        self._close()
 
     def _close(self) -> None:
         if self._open:

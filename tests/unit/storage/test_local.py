@@ -95,17 +95,70 @@ def test_a_write_into_a_known_folder_syncs_only_the_file_and_its_folder(
     assert synced == [(root / "ns/t/two").stat().st_ino, (root / "ns/t").stat().st_ino]
 
 
-def test_a_put_that_need_not_last_leaves_its_name_to_the_next_that_must(
+def test_a_bundle_syncs_its_files_at_once_then_each_folder_it_leaves(
     storage: LocalStorage, root: Path, synced: list[int]
 ) -> None:
-    put(storage, "t/first", b"")
+    for path in ("t/first", "u/first"):
+        put(storage, path, b"")
     synced.clear()
 
-    assert storage.put_if_absent("t/a", b"1", lasting=False) is True
-    assert storage.put_if_absent("t/a", b"1", lasting=False) is False
-    assert storage.put_if_absent("t/b", b"2") is True
+    with storage.bundle(lambda _: None) as bundle:
+        for path in ("t/a", "u/b", "u/c"):
+            assert bundle.put_if_absent(path, b"1") is True
+        bundle.replace("u/first", b"2")
+        seen = [path for path in files(root) if ".tmp-" not in path]
+        assert (synced, seen) == ([], ["t/first", "u/first"])
 
-    assert synced == [(root / path).stat().st_ino for path in ("t/a", "t/b", "t")]
+    order = ("t/a", "u/b", "u/c", "u/first", "t", "u")
+    assert synced == [(root / path).stat().st_ino for path in order]
+    assert files(root) == ["t/a", "t/first", "u/b", "u/c", "u/first"]
+
+
+def test_a_bundle_of_many_files_has_only_some_of_them_open(
+    storage: LocalStorage, root: Path, synced: list[int]
+) -> None:
+    names = [f"t/{n:04}" for n in range(300)]
+
+    with storage.bundle(lambda _: None) as bundle:
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for name in names:
+            bundle.put_if_absent(name, name.encode())
+        assert len(list(Path("/proc/self/fd").iterdir())) - before < 100
+
+    assert files(root) == names
+    assert len(set(synced)) == 3 + len(names), "each file once, and the folders"
+
+
+def test_a_name_that_another_takes_meanwhile_ends_a_bundle(
+    storage: LocalStorage, root: Path
+) -> None:
+    bundle = storage.bundle(lambda _: None)
+    for path in ("t/a", "t/b", "t/c"):
+        bundle.put_if_absent(path, b"ours")
+    put(storage, "t/b", b"theirs")
+
+    with pytest.raises(StorageError, match="t/b"), bundle:
+        pass
+
+    assert files(root) == ["t/a", "t/b"]
+    assert storage.get("t/b") == b"theirs"
+
+
+def test_a_disk_that_fills_up_while_a_bundle_syncs_shows_none_of_it(
+    storage: LocalStorage, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    bundle = storage.bundle(lambda _: None)
+    bundle.put_if_absent("a", b"1")
+    bundle.put_if_absent("b", b"2")
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(StorageFull), bundle:
+        pass
+
+    assert files(root) == []
 
 
 def test_the_modification_time_is_set_before_the_file_is_synced(

@@ -21,13 +21,13 @@ from lakebed.model.history import (
     Snapshot,
 )
 from lakebed.model.ids import SnapshotId
-from lakebed.storage.base import Storage
+from lakebed.storage.base import Bundle
 
 
 class Contents:
     """Of one version of a line. Files of vectors are written first: manifests tell their sizes."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, view: VersionView) -> None:
+    def __init__(self, storage: Bundle, ledger: Ledger, view: VersionView) -> None:
         self._storage = storage
         self._ledger = ledger
         self._view = view

@@ -16,7 +16,7 @@ from lakebed.model.errors import ForeignCommit, ObjectMissing, PublishError
 from lakebed.model.history import ICEBERG, CommitRecord, PublicationRecord
 from lakebed.model.ids import MAIN_LINE, Line, Version
 from lakebed.model.settings import Value
-from lakebed.storage.base import Storage
+from lakebed.storage.base import Bundle, Storage
 
 _REFS = "refs"
 _LOG_LENGTH = 10
@@ -46,7 +46,7 @@ class IcebergPublisher:
         newest = next((p for p in earlier if p.line == line), None)
         if newest is not None and newest.version >= view.commit.version:
             # Somebody else was faster; what is recorded stays as it is.
-            self._move_hint(view, earlier[0].number)
+            _move_hint(self._storage, view, earlier[0].number)
             return Published(())
         number = earlier[0].number + 1 if earlier else 0
         while True:
@@ -65,15 +65,15 @@ class IcebergPublisher:
         earlier: list[PublicationRecord],
         number: int,
     ) -> Published:
-        run = Run(self._storage, ledger, view, Names(view.head.uuid, number))
-        snapshots = run.write_snapshot(kind)
-        keep = int(self._settings("publish.iceberg.keep", view.state.properties))
-        on_main = view.commit.line == MAIN_LINE
-        main = view.commit if on_main else _newest_commit(ledger, earlier, MAIN_LINE)
-        shown = show(ledger, main, snapshots, keep)
-        path, data = run.write_metadata(view.state, shown, main, earlier)
-        crash_point("publish_iceberg_after_metadata")
-        self._move_hint(view, number)
+        with self._storage.bundle(_crash_after) as files:
+            run = Run(files, ledger, view, Names(view.head.uuid, number))
+            snapshots = run.write_snapshot(kind)
+            keep = int(self._settings("publish.iceberg.keep", view.state.properties))
+            on_main = view.commit.line == MAIN_LINE
+            main = view.commit if on_main else _newest_commit(ledger, earlier, MAIN_LINE)
+            shown = show(ledger, main, snapshots, keep)
+            path, data = run.write_metadata(view.state, shown, main, earlier)
+            _move_hint(files, view, number)
         written = record(METADATA, format_=ICEBERG, number=number, view=view, path=path, data=data)
         return Published(
             (*run.contents.puffins.values(), written),
@@ -94,26 +94,42 @@ class IcebergPublisher:
         keep = int(self._settings("publish.iceberg.keep", state.properties))
         shown = show(ledger, _newest_commit(ledger, earlier, MAIN_LINE), (), keep)
         number = earlier[0].number + 1
-        while True:
-            run = Run(self._storage, ledger, view, Names(view.head.uuid, number))
-            path, data = run.write_metadata(state, shown, view.commit, earlier)
-            if data == run.rendered:
-                break
-            number += 1  # an earlier try wrote it, and the refs have changed since
-        crash_point("publish_iceberg_after_metadata")
-        self._move_hint(view, number)
+        ours = False
+        while not ours:
+            with self._storage.bundle(_crash_after) as files:
+                run = Run(files, ledger, view, Names(view.head.uuid, number))
+                path, data = run.write_metadata(state, shown, view.commit, earlier)
+                ours = data == run.rendered
+                if ours:
+                    _move_hint(files, view, number)
+                else:
+                    number += 1  # an earlier try wrote it, and the refs have changed since
         written = record(METADATA, format_=ICEBERG, number=number, view=view, path=path, data=data)
         return Published((written,))
 
-    def _move_hint(self, view: VersionView, number: int) -> None:
-        """Point readers of the folder at a publication, never back to an earlier one."""
-        path, uuid = f"{view.head.location}/{VERSION_HINT}", view.head.uuid
-        try:
-            standing = number_in_hint(uuid, self._storage.get(path))
-        except ObjectMissing:
-            standing = None
-        if standing is None or standing < number:
-            self._storage.replace(path, Names(uuid, number).stem.encode())
+
+def _move_hint(files: Bundle, view: VersionView, number: int) -> None:
+    """Point readers of the folder at a publication, never back to an earlier one."""
+    path, uuid = f"{view.head.location}/{VERSION_HINT}", view.head.uuid
+    try:
+        standing = number_in_hint(uuid, files.get(path))
+    except ObjectMissing:
+        standing = None
+    if standing is None or standing < number:
+        files.replace(path, Names(uuid, number).stem.encode())
+
+
+def _crash_after(path: str) -> None:
+    """Each kind of file, once it can be seen, is a step at which a publication may end."""
+    name = path.rpartition("/")[2]
+    if name.endswith(".puffin"):
+        crash_point("publish_iceberg_after_vectors")
+    elif name.startswith("snap-"):
+        crash_point("publish_iceberg_after_list")
+    elif name.endswith(".avro"):
+        crash_point("publish_iceberg_after_manifest")
+    elif name.endswith(".metadata.json"):
+        crash_point("publish_iceberg_after_metadata")
 
 
 def _newest_commit(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger, VersionView
 from lakebed.formats.base import digest, put_once
 from lakebed.formats.iceberg.contents import Contents
@@ -41,7 +40,7 @@ from lakebed.model.history import (
     TableState,
 )
 from lakebed.model.ids import MAIN_LINE, Version
-from lakebed.storage.base import Storage
+from lakebed.storage.base import Bundle
 
 METADATA = "metadata"  # the kind of publication that a metadata file is
 _Decoded = tuple[dict[str, bytes], Sequence[object]]
@@ -51,7 +50,7 @@ _Decode = Callable[[bytes], _Decoded]
 class Run:
     """One publication of one version of a line."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, view: VersionView, names: Names) -> None:
+    def __init__(self, storage: Bundle, ledger: Ledger, view: VersionView, names: Names) -> None:
         self._storage = storage
         self._ledger = ledger
         self._view = view
@@ -80,7 +79,6 @@ class Run:
         live, own = self._base()
         shape = self._shape()
         self.contents.write_added_vectors()
-        crash_point("publish_iceberg_after_vectors")
         lineage = shape.format_version >= 3
         numbered = self.contents.numbered(live) if lineage else {}
         live = [numbered.get(m.id, m) for m in live]
@@ -101,7 +99,6 @@ class Run:
         self.manifests_retired = [m.id for m in self._live_manifests()]
         shape = self._shape()
         self.contents.write_live_vectors()
-        crash_point("publish_iceberg_after_vectors")
         self._write_manifests(shape, snapshot, self.contents.whole_state(snapshot))
         return self._write_list(shape, snapshot, (), parent)
 
@@ -186,11 +183,9 @@ class Run:
             index = len(self.manifests_added)
             path = self._names.manifest(index)
             data = encode(shape, snapshot, content, sync=self._names.sync(path))
-            # The metadata follow in the same folder: with their name all others last too.
-            data = self._put(path, data, _same_manifest, lasting=False)
+            data = self._put(path, data, _same_manifest)
             written = Written(self._names.manifest_id(index), path, len(data), digest(data))
             self.manifests_added.append(record_of(shape, snapshot, content, written))
-        crash_point("publish_iceberg_after_manifests")
 
     def _write_list(
         self,
@@ -210,8 +205,7 @@ class Run:
             first_row_id=snapshot.first_row_id,
             sync=self._names.sync(path),
         )
-        self._put(path, data, _same_list, lasting=False)
-        crash_point("publish_iceberg_after_list")
+        self._put(path, data, _same_list)
         return replace(snapshot, manifest_list=path)
 
     def write_metadata(
@@ -251,12 +245,10 @@ class Run:
             log.append((max(times.get((each.line, each.version), 0), before), each.path))
         return log
 
-    def _put(
-        self, path: str, data: bytes, same: Callable[[bytes, bytes], bool], *, lasting: bool = True
-    ) -> bytes:
+    def _put(self, path: str, data: bytes, same: Callable[[bytes, bytes], bool]) -> bytes:
         """The bytes that stand there now: ours, or those of an earlier try that says the same."""
         time_ms = self._view.commit.time_ms
-        other = put_once(self._storage, self._root, path, data, time_ms=time_ms, lasting=lasting)
+        other = put_once(self._storage, self._root, path, data, time_ms=time_ms)
         if other is None:
             return data
         if same(other, data):

@@ -1,7 +1,8 @@
 """A warehouse below a prefix of a bucket: no renames, no folders, and no listing to find a file."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from operator import attrgetter
 
@@ -10,9 +11,17 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from lakebed.model.errors import InvalidName, ObjectMissing
-from lakebed.storage.base import Output, Stat, is_safe_name, safe_path, safe_prefix
+from lakebed.storage.base import (
+    Bundle,
+    Output,
+    Stat,
+    is_safe_name,
+    safe_path,
+    safe_prefix,
+)
 from lakebed.storage.cache.blocks import BlockCache
 from lakebed.storage.failures import Action
+from lakebed.storage.loose_bundle import LooseBundle
 from lakebed.storage.objects.cached import cached_ranges, is_given_once
 from lakebed.storage.objects.connect import connect
 from lakebed.storage.objects.draft import ObjectDraft
@@ -81,7 +90,6 @@ class ObjectStorage:
         data: bytes,
         *,
         modified_ms: int | None = None,  # noqa: ARG002 - stores use their own clock
-        lasting: bool = True,  # noqa: ARG002 - what a store has taken, it keeps
     ) -> bool:
         key = self._key(path)
         lost = False  # an answer: the object that stands there may be ours
@@ -107,6 +115,9 @@ class ObjectStorage:
         key = self._key(path)
         with self._failures("write", path):
             obstore.put(self._client, key, data, use_multipart=False)
+
+    def bundle(self, named: Callable[[str], None]) -> AbstractContextManager[Bundle]:
+        return nullcontext(LooseBundle(self, named))
 
     def list(self, prefix: str) -> Iterator[Stat]:
         return self._listed(safe_prefix(prefix))

@@ -10,7 +10,6 @@ import pytest
 
 from lakebed.formats.iceberg import avro
 from lakebed.formats.iceberg import publish as publish_module
-from lakebed.formats.iceberg import run as run_module
 from lakebed.formats.iceberg.manifest_files import decode_manifest, decode_manifest_list
 from lakebed.formats.iceberg.read import IcebergSnapshot, read_snapshot
 from lakebed.model.errors import ForeignCommit, PublishError, UnsupportedFeature
@@ -24,8 +23,7 @@ from tests.unit.formats.iceberg.fake_ledger import FIRST_MS, STEP_MS, FakeLedger
 
 HINT = "ns/t/metadata/version-hint.text"
 POINTS = (
-    "publish_iceberg_after_vectors",
-    "publish_iceberg_after_manifests",
+    "publish_iceberg_after_manifest",
     "publish_iceberg_after_list",
     "publish_iceberg_after_metadata",
 )
@@ -94,7 +92,6 @@ def test_an_interrupted_publication_is_made_again_with_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(publish_module, "crash_point", _dies_at(point))
-        patch.setattr(run_module, "crash_point", _dies_at(point))
         with pytest.raises(InterruptedError):
             publish(broken, again, Version(4))
     again.commit(files(6))  # the head moves on before the repeat
@@ -187,7 +184,7 @@ def test_a_manifest_compressed_by_another_library_is_taken_over(
     ledger.commit(files(*range(1, 2000)))
     with monkeypatch.context() as patch:
         patch.setattr(avro, "DEFLATE_LEVEL", 9)
-        patch.setattr(run_module, "crash_point", _dies_at("publish_iceberg_after_manifests"))
+        patch.setattr(publish_module, "crash_point", _dies_at("publish_iceberg_after_manifest"))
         with pytest.raises(InterruptedError):
             publish(storage, ledger, Version(0))
 

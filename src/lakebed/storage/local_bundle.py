@@ -1,0 +1,112 @@
+"""Local files that belong together: their bytes are made durable at once, then each gets its name.
+
+A file system that syncs one new file writes its whole journal: those that wait with it cost little.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from lakebed.storage.failures import failures
+from lakebed.storage.folders import sync_folder
+from lakebed.storage.output import taken
+from lakebed.storage.unfinished import Unfinished
+
+_OPEN_MOST = 64  # a process may have only so many files open
+
+
+class Drafts(Protocol):
+    """Where the files are begun."""
+
+    def location(self, path: str) -> str: ...
+    def get(self, path: str) -> bytes: ...
+    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool: ...
+    def draft(self, path: str) -> Unfinished | None: ...
+    def draft_over(self, path: str) -> Unfinished: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    path: str
+    file: Unfinished
+    modified_ms: int | None
+    replaces: bool
+
+
+class LocalBundle:
+    """Of a block that fails nothing is seen, unless it fails while files get their names."""
+
+    def __init__(self, drafts: Drafts, named: Callable[[str], None]) -> None:
+        self._drafts = drafts
+        self._named = named
+        self._waiting: list[_Waiting] = []
+
+    def location(self, path: str) -> str:
+        return self._drafts.location(path)
+
+    def get(self, path: str) -> bytes:
+        return self._drafts.get(path)
+
+    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
+        file = self._drafts.draft(path)
+        if file is None:
+            return self._drafts.put_if_absent(path, data, modified_ms=modified_ms)
+        self._wait(_Waiting(path, file, modified_ms, replaces=False), data)
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        self._wait(_Waiting(path, self._drafts.draft_over(path), None, replaces=True), data)
+
+    def _wait(self, each: _Waiting, data: bytes) -> None:
+        self._waiting.append(each)
+        with failures("write", each.path):
+            each.file.write(data)
+        if len(self._waiting) % _OPEN_MOST == 0:
+            self._settle(self._waiting[-_OPEN_MOST:])
+
+    def _settle(self, files: list[_Waiting]) -> None:
+        for each in files:
+            with failures("write", each.path):
+                each.file.settle(each.modified_ms)
+
+    def _finish(self) -> None:
+        self._settle(self._waiting)
+        before: _Waiting | None = None
+        for each in self._waiting:
+            if before is not None and before.file.folder != each.file.folder:
+                _sync(before)
+            self._name(each)
+            before = each
+        if before is not None:
+            _sync(before)
+
+    def _name(self, each: _Waiting) -> None:
+        with failures("write", each.path):
+            if each.replaces:
+                each.file.take_over_name()
+            elif not each.file.take_name():
+                raise taken(each.path)
+        self._named(each.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            for each in self._waiting:
+                each.file.discard()
+
+
+def _sync(each: _Waiting) -> None:
+    with failures("write", each.path):
+        sync_folder(each.file.folder)
