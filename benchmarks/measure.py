@@ -31,6 +31,7 @@ class Case:
     sizes: Mapping[str, int] = field(default_factory=dict)
     text: str = ""  # a condition or a query
     systems: Sequence[str] = ()  # those that can do it; none named: all
+    warm: int | None = None  # in place of the measure's
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class Bench:
         self._say = say
         self._sizes = sizes or {}
 
-    def run(self, measure: Measure, only: str = "") -> Results:
+    def run(self, measure: Measure, only: Sequence[str] = ()) -> Results:
         self._data.mkdir(parents=True, exist_ok=True)
         results: dict[str, dict[str, Figures]] = {}
         with (
@@ -163,7 +164,7 @@ class Bench:
             _Stage(Path(folder), self._data, measure, share=self._tiny) as stage,
         ):
             for case in map(self._sized, measure.cases(self._tiny)):
-                if only in case.name:
+                if not only or any(part in case.name for part in only):
                     self._say(f"{measure.name}: {case.name}")
                     results[case.name] = self._run_case(stage, measure, case)
         return results
@@ -174,7 +175,8 @@ class Bench:
 
     def _run_case(self, stage: "_Stage", measure: Measure, case: Case) -> dict[str, Figures]:
         samples: dict[str, list[Sample]] = {name: [] for name in case.systems or measure.systems}
-        warm = 0 if self._tiny else measure.warm or 0
+        asked = measure.warm if case.warm is None else case.warm
+        warm = 0 if self._tiny else asked or 0
         repeat = self._repeat if measure.most is None else min(measure.most, self._repeat)
         for turn in range(warm + repeat):
             for name in random.sample(list(samples), len(samples)):

@@ -39,7 +39,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.run", description=__doc__)
     parser.add_argument("--list", action="store_true", help="list the measures")
     parser.add_argument("--only", action="append", choices=list(MEASURES), help="run this one")
-    parser.add_argument("--case", default="", help="only cases whose names contain this")
+    parser.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        help="only cases whose names contain this, or another",
+    )
     parser.add_argument("--repeat", type=int, default=5, help="calls of each system (default: 5)")
     parser.add_argument("--tiny", action="store_true", help="tiny tables: does everything run?")
     parser.add_argument(
