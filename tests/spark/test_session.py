@@ -79,17 +79,19 @@ def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> 
 
 
 @pytest.mark.slow
-def test_a_fresh_session_says_nothing() -> None:
+def test_a_fresh_session_says_nothing_and_leaves_mistakes_to_their_exceptions() -> None:
     program = (
         "from lakebed.engines.spark.session import SessionOptions, start_session\n"
         "session = start_session(SessionOptions(master='local[1]', connectors=False))\n"
+        "try: session.range(3).selectExpr('nothing + 1')\n"
+        "except Exception as error: print(error.getCondition())\n"
         "print(session.range(3).count()); session.stop()"
     )
     answer = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert answer.stdout == "3\n"
+    assert answer.stdout == "UNRESOLVED_COLUMN.WITH_SUGGESTION\n3\n"
     said = [line for line in answer.stderr.splitlines() if "incubator" not in line]
     assert said == []
 

@@ -102,9 +102,20 @@ class ActiveRun:
     def cursor(self, step: str, given: str) -> Cursor | None:
         return self._cursors.get((step, given))
 
-    def marks(self, step: str, given: str, paths: Sequence[str]) -> dict[str, FileMark]:
-        """Those of some files that the step has read, by path."""
-        found = self._parts.runs.marks(self.run.pipeline, step, given, paths)
+    def cursor_of(self, step: str, kind: str, table: TableId) -> Cursor | None:
+        """Up to where a step has read a table under another name."""
+        found = (c for (s, i), c in self._cursors.items() if s == step and i.startswith(kind))
+        return max(
+            (c for c in found if c.table_id == table and c.version is not None),
+            key=lambda c: c.version or 0,
+            default=None,
+        )
+
+    def marks(
+        self, step: str, given: str, paths: Sequence[str], others: Sequence[str] = ()
+    ) -> dict[str, FileMark]:
+        """Those of some files that the step has read, by path; not for its inputs `others`."""
+        found = self._parts.runs.marks(self.run.pipeline, step, given, paths, others)
         return {mark.path: mark for mark in found}
 
     def scratch(self, name: str) -> str:

@@ -82,10 +82,10 @@ class Runs:
             return {(c.step, c.input): c for c in cursors.list_cursors(tx, pipeline)}
 
     def marks(
-        self, pipeline: str, step: str, given: str, paths: Sequence[str]
+        self, pipeline: str, step: str, given: str, paths: Sequence[str], others: Sequence[str]
     ) -> Sequence[FileMark]:
         with self._store.read() as tx:
-            return cursors.find_marks(tx, pipeline, step, given, paths)
+            return cursors.find_marks(tx, pipeline, step, given, paths, others=others)
 
     def upstream(self, table_id: TableId) -> list[LineageEdge]:
         """What a table was made from, and what that was made from; the newest time of each."""
@@ -115,8 +115,8 @@ def keep_run(tx: Tx, ended: RunAttachment, placed: Placed, status: str = SUCCEED
             " run took its place",
             hint="run it again",
         )
-    for step, given in ended.forgotten:
-        cursors.forget_marks(tx, ended.pipeline, step, given)
+    for step in ended.forgotten:
+        cursors.forget_marks(tx, ended.pipeline, step)
     moved = [_placed_cursor(cursor, placed) for cursor in ended.cursors]
     cursors.put_cursors(tx, ended.pipeline, moved, ended.run_id)
     cursors.put_marks(tx, ended.pipeline, ended.marks, ended.run_id)

@@ -44,21 +44,29 @@ def put_marks(tx: Tx, pipeline: str, marks: Sequence[FileMark], run_id: str) -> 
     )
 
 
-def forget_marks(tx: Tx, pipeline: str, step: str, given: str) -> None:
-    tx.run(
-        "DELETE FROM input_files WHERE pipeline = ? AND step = ? AND input = ?",
-        (pipeline, step, given),
-    )
+def forget_marks(tx: Tx, pipeline: str, step: str) -> None:
+    tx.run("DELETE FROM input_files WHERE pipeline = ? AND step = ?", (pipeline, step))
 
 
 def find_marks(
-    tx: Tx, pipeline: str, step: str, given: str, paths: Sequence[str]
+    tx: Tx,
+    pipeline: str,
+    step: str,
+    given: str,
+    paths: Sequence[str],
+    *,
+    others: Sequence[str] = (),
 ) -> list[FileMark]:
-    """Those of some files that have been read."""
+    """Those of some files that have been read, by this input last.
+
+    Inputs that the step has no more count too, `others` are those it has: a pattern that was
+    written anew gives no file a second time.
+    """
     places = ", ".join("?" * len(paths))
+    besides = f" AND input NOT IN ({', '.join('?' * len(others))})" if others else ""
     rows = tx.all(
         "SELECT path, size_bytes, modified_ms FROM input_files"  # noqa: S608 - placeholders alone
-        f" WHERE pipeline = ? AND step = ? AND input = ? AND path IN ({places})",
-        (pipeline, step, given, *paths),
+        f" WHERE pipeline = ? AND step = ? AND path IN ({places}){besides} ORDER BY input = ?",
+        (pipeline, step, *paths, *others, given),
     )
     return [FileMark(step, given, *row) for row in rows]

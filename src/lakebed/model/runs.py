@@ -147,5 +147,5 @@ class RunAttachment:
     report: RunReport
     cursors: tuple[Cursor, ...] = ()
     marks: tuple[FileMark, ...] = ()
-    forgotten: tuple[tuple[str, str], ...] = ()  # (step, input) whose marks begin anew
+    forgotten: tuple[str, ...] = ()  # steps whose marks begin anew
     derivations: tuple[Derivation, ...] = ()

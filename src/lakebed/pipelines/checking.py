@@ -176,11 +176,14 @@ def _found(context: Context, rows: DataFrame, expectation: Expectation, flag: st
 def _flagged(context: Context, rows: DataFrame, drops: Sequence[Expectation]) -> DataFrame:
     names = rows.columns
     said: list[Column] = []
-    for number, each in _numbered(drops):
+    # Of rows that are the same somewhere, one stays: one that nothing else is wrong with.
+    for number, each in sorted(_numbered(drops), key=lambda n: n[1].kind == "unique"):
         name = F.lit(_name(number, each))
         if each.kind == "unique":
             flag = f"{_COPY}_{number}"
-            window = Window.partitionBy(*map(col, each.columns)).orderBy(F.lit(1))
+            wrong = [F.when(s.isNotNull(), 1).otherwise(0) for s in said]
+            worst = F.greatest(F.lit(0), F.lit(0), *wrong)
+            window = Window.partitionBy(*map(col, each.columns)).orderBy(worst)
             rows = rows.withColumn(flag, F.row_number().over(window))
             said.append(F.when(F.col(flag) > 1, name))
         elif each.kind == "references":
@@ -190,7 +193,8 @@ def _flagged(context: Context, rows: DataFrame, drops: Sequence[Expectation]) ->
         else:
             said.append(F.when(~holds(each), name))
     return rows.select(
-        *map(col, names), F.filter(F.array(*said), lambda r: r.isNotNull()).alias(_REASONS)
+        *map(col, names),
+        F.filter(F.array_sort(F.array(*said)), lambda r: r.isNotNull()).alias(_REASONS),
     )
 
 

@@ -10,6 +10,13 @@ from pyspark.sql import types as st
 from lakebed.engines.spark.types import from_spark
 from lakebed.model.errors import StepFailed
 
+# To the microsecond: texts of Spark's own choice leave out what is below a millisecond.
+_EXACT = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
 
 def col(name: str) -> Column:
     """A column by its name, whatever is in it."""
@@ -20,6 +27,34 @@ def backticked(name: str) -> str:
     """A name as Spark's SQL takes it."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
+
+
+def has_map(kind: st.DataType) -> bool:
+    return "map<" in kind.simpleString()
+
+
+def comparable(kind: st.DataType, value: Column) -> Column:
+    """The value, or what is equal when it is: maps have no equality, their texts have."""
+    return F.to_json(value, _EXACT) if has_map(kind) else value
+
+
+def comparable_text(kind: st.DataType, value: str) -> str:
+    """The same in Spark's SQL."""
+    if not has_map(kind):
+        return value
+    options = ", ".join(f"'{name}', \"{said}\"" for name, said in _EXACT.items())
+    return f"to_json({value}, map({options}))"
+
+
+def distinct(frame: DataFrame) -> DataFrame:
+    """Each row once, those with maps too."""
+    maps = [f for f in frame.schema.fields if has_map(f.dataType)]
+    if not maps:
+        return frame.distinct()
+    names = {f.name: f"__lakebed_text_{n}" for n, f in enumerate(maps)}
+    texts = {names[f.name]: comparable(f.dataType, col(f.name)) for f in maps}
+    told = [names.get(name, name) for name in frame.columns]
+    return frame.withColumns(texts).dropDuplicates(told).select(*map(col, frame.columns))
 
 
 def check_frame(made: object, table: str) -> DataFrame:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _POSTGRES = "org.postgresql.Driver"
+CHANGES = "changes:"
 FORMATS = ("csv", "json", "parquet", "orc", "text")
 
 
@@ -36,7 +37,7 @@ class Changes:
 
     @property
     def key(self) -> str:
-        return f"changes:{self.table}"
+        return f"{CHANGES}{self.table}"
 
 
 @dataclass(frozen=True, slots=True)

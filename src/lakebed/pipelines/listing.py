@@ -20,16 +20,17 @@ def list_files(context: Context, step: str, given: Files) -> Iterator[FileMark]:
     """In no order; a file may come twice where a pattern matches it and its folder."""
     if _SCHEME.match(given.pattern) and not given.pattern.startswith("file://"):
         return _by_spark(context, step, given)
-    pattern = context.folder / Path(given.pattern.removeprefix("file://"))
-    return _local(str(pattern), step, given)
+    return _local(str(Path(given.pattern.removeprefix("file://"))), context.folder, step, given)
 
 
-def _local(pattern: str, step: str, given: Files) -> Iterator[FileMark]:
+def _local(pattern: str, folder: Path, step: str, given: Files) -> Iterator[FileMark]:
     first = _WILDCARD.search(pattern)
     named = len(pattern) if first is None else pattern.rfind("/", 0, first.start()) + 1
-    for path in glob.iglob(pattern, recursive=True):  # noqa: PTH207 - takes absolute patterns
-        if any(part.startswith(_HIDDEN) for part in path[named:].split("/")):
+    matched = glob.iglob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - absolute ones too
+    for name in matched:
+        if any(part.startswith(_HIDDEN) for part in name[named:].split("/")):
             continue  # what the pattern names, up to its first wildcard, is meant
+        path = str(folder / name)
         try:
             found = os.stat(path)  # noqa: PTH116 - there may be very many
         except FileNotFoundError:

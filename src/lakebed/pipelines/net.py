@@ -4,11 +4,10 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as st
 
 from lakebed.model.errors import PipelineInvalid, UnsupportedFeature
 from lakebed.model.ids import Version
-from lakebed.pipelines.columns import col
+from lakebed.pipelines.columns import col, comparable, has_map
 from lakebed.pipelines.context import Context
 from lakebed.pipelines.inputs import Changes
 
@@ -64,7 +63,7 @@ def _by_key(gone: DataFrame, came: DataFrame, key: list[str], op: str) -> DataFr
 
 
 def _by_row(gone: DataFrame, came: DataFrame, given: Changes) -> DataFrame:
-    maps = [f.name for f in came.schema.fields if _has_map(f.dataType)]
+    maps = [f.name for f in came.schema.fields if has_map(f.dataType)]
     if maps:
         raise UnsupportedFeature(
             f"changes({given.table!r}): rows with a map ({maps[0]}) are told apart by a key only",
@@ -76,18 +75,11 @@ def _by_row(gone: DataFrame, came: DataFrame, given: Changes) -> DataFrame:
 
 def _differ(frame: DataFrame, names: list[str]) -> Column:
     kinds = {f.name: f.dataType for f in frame.schema.fields}
-    equal = [_same(kinds[name], _field("old", name), _field("new", name)) for name in names]
+    equal = [
+        comparable(kinds[n], _field("old", n)).eqNullSafe(comparable(kinds[n], _field("new", n)))
+        for n in names
+    ]
     return ~reduce(Column.__and__, equal)
-
-
-def _same(kind: st.DataType, one: Column, other: Column) -> Column:
-    if _has_map(kind):  # maps have no equality; their entries in order have
-        return F.to_json(one).eqNullSafe(F.to_json(other))
-    return one.eqNullSafe(other)
-
-
-def _has_map(kind: st.DataType) -> bool:
-    return "map<" in kind.simpleString()
 
 
 def _refuse_taken(given: Changes, names: list[str]) -> None:

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakebed.model.errors import AmbiguousMerge, SchemaMismatch
-from lakebed.pipelines.columns import col
+from lakebed.pipelines.columns import col, distinct
 from lakebed.pipelines.net import DELETE
 from lakebed.pipelines.step import Output
 
@@ -19,7 +19,8 @@ def one_each(rows: DataFrame, output: Output, *, keep_deletes: bool = False) -> 
     if output.sequence_by is not None:
         newest = Window.partitionBy(*keys).orderBy(col(output.sequence_by).desc_nulls_last())
         ranked = rows.withColumn(_RANK, F.rank().over(newest))
-        rows = ranked.where(F.col(_RANK) == 1).drop(_RANK).distinct()
+        rows = ranked.where(F.col(_RANK) == 1).drop(_RANK)
+        rows = distinct(rows)
     _refuse_bad_keys(rows, output)
     return rows if keep_deletes else without_op(living(rows, output), output)
 

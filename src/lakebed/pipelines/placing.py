@@ -1,9 +1,12 @@
 """Rows into a table of the run's transaction: created where there is none, and never committed."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType
 
 from lakebed.model.errors import SchemaMismatch
-from lakebed.pipelines.columns import backticked, table_schema
+from lakebed.pipelines.columns import backticked, comparable_text, table_schema
 from lakebed.pipelines.context import Context
 from lakebed.pipelines.inputs import Changes, Files
 from lakebed.pipelines.net import DELETE
@@ -67,7 +70,8 @@ def merge_rows(context: Context, output: Output, one: DataFrame, *, compare: boo
         merge = merge.when_matched_delete(_both(gone, newer))
     values = {name: f"s.{backticked(name)}" for name in names}
     others = [name for name in names if name not in output.key]
-    differs = _differs(others) if compare else None
+    kinds = {f.name: f.dataType for f in one.schema.fields}
+    differs = _differs({n: kinds[n] for n in others}) if compare else None
     if others:
         merge = merge.when_matched_update(values, _both(newer, differs))
     merge.when_not_matched_insert(values, None if gone is None else f"NOT ({gone})").execute()
@@ -96,8 +100,9 @@ def _on(key: tuple[str, ...]) -> str:
     return " AND ".join(f"t.{backticked(name)} = s.{backticked(name)}" for name in key)
 
 
-def _differs(names: list[str]) -> str | None:
-    said = [f"t.{backticked(n)} <=> s.{backticked(n)}" for n in names]
+def _differs(kinds: Mapping[str, DataType]) -> str | None:
+    sides = [[comparable_text(k, f"{s}.{backticked(n)}") for s in "ts"] for n, k in kinds.items()]
+    said = [f"{theirs} <=> {ours}" for theirs, ours in sides]
     return f"NOT ({' AND '.join(said)})" if said else None
 
 

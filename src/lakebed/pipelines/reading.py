@@ -1,5 +1,6 @@
 """What a step reads in this run: how far each input has moved, and its rows as a frame."""
 
+import re
 import warnings
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,12 +12,18 @@ from lakebed.model.errors import PipelineInvalid, StepFailed
 from lakebed.model.ids import Version
 from lakebed.model.runs import Cursor, Derivation, FileMark, InputReport
 from lakebed.pipelines.context import Context
-from lakebed.pipelines.inputs import Changes, Current, Files, Input, Jdbc, Source
+from lakebed.pipelines.inputs import CHANGES, Changes, Current, Files, Input, Jdbc, Source
 from lakebed.pipelines.listing import list_files
 from lakebed.pipelines.net import change_feed, net_changes
 from lakebed.pipelines.plan import Planned
 
-_STRICT = {"csv", "json"}
+# A row that cannot be read is no NULL: neither one that is short where the step asks for its other
+# columns alone, nor one of a file whose columns stand in another order.
+_STRICT = {
+    "csv": {"mode": "FAILFAST", "enforceSchema": "false", "columnPruning": "false"},
+    "json": {"mode": "FAILFAST"},
+}
+_WILDCARD = re.compile(r"[][{}*?\\]")  # what a path says to Spark unless it is escaped
 _AT_ONCE = 1_000  # files to ask the database for: what was read is never held as a whole
 
 
@@ -58,14 +65,14 @@ def look_at(context: Context, planned: Planned, given: Input) -> Reading:
 def frame_of(context: Context, planned: Planned, reading: Reading) -> DataFrame:
     """What is no table is opened once: columns are asked for then, or a function is called."""
     if isinstance(reading.given, Current | Changes):
-        return _frame(context, planned, reading)
+        return _frame(context, reading)
     key = (planned.step.table, id(reading.given))
     if key not in context.frames:
-        context.frames[key] = _frame(context, planned, reading)
+        context.frames[key] = _frame(context, reading)
     return context.frames[key]
 
 
-def _frame(context: Context, planned: Planned, reading: Reading) -> DataFrame:
+def _frame(context: Context, reading: Reading) -> DataFrame:
     match reading.given:
         case Current(table):
             return context.table(table)
@@ -74,7 +81,7 @@ def _frame(context: Context, planned: Planned, reading: Reading) -> DataFrame:
         case Changes():
             return net_changes(context, reading.given, reading.after)
         case Files():
-            return _files_frame(context, planned, reading, reading.given)
+            return _files_frame(context, reading, reading.given)
         case Jdbc(url, options):
             return context.session.read.format("jdbc").option("url", url).options(**options).load()
         case Source(make):
@@ -96,14 +103,15 @@ def _table_reading(context: Context, planned: Planned, given: Current | Changes)
     step, name = planned.step.table, given.table
     pinned, moved = context.pinned.get(name), context.run.is_changed(name)
     before = context.run.cursor(step, given.key)
+    if before is None and pinned is not None and isinstance(given, Changes):
+        before = context.run.cursor_of(step, CHANGES, pinned.id)  # it had another name then
     known = before is not None and pinned is not None and before.table_id == pinned.id
     after = before.version if before is not None and known else None
     if planned.how != "incremental":
         after = None
     elif isinstance(given, Changes) and before is not None and not known:
         raise PipelineInvalid(
-            f"step {step}: table {name} is not the one that was read before: it was dropped and"
-            " made again",
+            f"table {name} is not the one that was read before: it was dropped and made again",
             hint=f"--full-refresh {step}",
         )
     if isinstance(given, Changes):
@@ -134,9 +142,10 @@ def _files_reading(context: Context, planned: Planned, given: Files) -> Reading:
     again = planned.how != "incremental"
     new: dict[str, FileMark] = {}
     known = changed = None
+    others = [i.key for i in planned.step.inputs.values() if isinstance(i, Files) and i.key != key]
     listed = list_files(context, step, given)
     while part := {f.path: f for f in islice(listed, _AT_ONCE)}:
-        read = context.run.marks(step, key, list(part))
+        read = context.run.marks(step, key, list(part), others)
         new |= {path: f for path, f in part.items() if again or path not in read}
         known = known or min(read, default=None)
         changed = changed or min((p for p, f in read.items() if f != part[p]), default=None)
@@ -158,17 +167,15 @@ def _files_reading(context: Context, planned: Planned, given: Files) -> Reading:
     )
 
 
-def _files_frame(context: Context, planned: Planned, reading: Reading, given: Files) -> DataFrame:
+def _files_frame(context: Context, reading: Reading, given: Files) -> DataFrame:
     reader = context.session.read.format(given.format)
-    if given.format in _STRICT:
-        reader = reader.option("mode", "FAILFAST")  # a row that cannot be read is no NULL
-    reader = reader.options(**given.options)
+    reader = reader.options(**_STRICT.get(given.format, {})).options(**given.options)
     if given.schema is not None:
         reader = reader.schema(given.schema)
-    paths = [f.path for f in reading.files]
+    paths = [_WILDCARD.sub(r"\\\g<0>", f.path) for f in reading.files]
     if not paths and given.schema is None and not reading.known:
         raise StepFailed(
-            f"step {planned.step.table}: no file matches {given.pattern!r}",
+            f"no file matches {given.pattern!r}",
             hint="say what the columns are: files(…, schema='id long, …')",
         )
     if paths:
@@ -176,7 +183,7 @@ def _files_frame(context: Context, planned: Planned, reading: Reading, given: Fi
     elif given.schema is not None:
         frame = context.session.createDataFrame([], given.schema)
     else:
-        frame = reader.load(reading.known).limit(0)
+        frame = reader.load(_WILDCARD.sub(r"\\\g<0>", reading.known or "")).limit(0)
     if given.path_column is None:
         return frame
     if not paths:

@@ -86,7 +86,7 @@ class _Outcome:
     report: StepReport
     cursors: list[Cursor] = field(default_factory=list)
     marks: list[FileMark] = field(default_factory=list)
-    forgotten: list[tuple[str, str]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     derivations: list[Derivation] = field(default_factory=list)
 
 
@@ -347,7 +347,7 @@ class _Work:
             report,
             _cursors(readings, marks, planned),
             [m for r in readings.values() for m in r.files],
-            [(step.table, r.given.key) for r in readings.values() if r.forgets],
+            [step.table] if any(r.forgets for r in readings.values()) else [],
             derivations,
         )
 

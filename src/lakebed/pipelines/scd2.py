@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from lakebed.model.errors import StepFailed
-from lakebed.pipelines.columns import col
+from lakebed.pipelines.columns import backticked, col, comparable, distinct
 from lakebed.pipelines.net import DELETE
 from lakebed.pipelines.step import IS_CURRENT, VALID_FROM, VALID_TO
 
@@ -51,12 +51,13 @@ class History:
         """The result as events: what is true from when on, or that nothing is."""
         gone = F.lit(False) if self.op is None else col(self.op) == DELETE
         listed = [col(name) for name in self.columns]
-        return rows.select(
+        made = rows.select(
             *listed,
             self.moment.cast(st.TimestampType()).alias(VALID_FROM),
             F.coalesce(gone, F.lit(False)).alias(IS_END),
             F.lit(True).alias(_NEW),
-        ).distinct()
+        )
+        return distinct(made)
 
     def vanished(self, known: DataFrame, present: DataFrame, now: Column) -> DataFrame:
         """Keys that are current and that a result of all rows does not have: they end now."""
@@ -100,7 +101,11 @@ class History:
         place = [*self.key, VALID_FROM]
         equal = F.lit(True)
         for name in names:
-            equal = equal & F.col(f"n.`{name}`").eqNullSafe(F.col(f"o.`{name}`"))
+            kind, (n, o) = (
+                now.schema[name].dataType,
+                (F.col(f"{s}.{backticked(name)}") for s in "no"),
+            )
+            equal = equal & comparable(kind, n).eqNullSafe(comparable(kind, o))
         written = now.alias("n").join(before.alias("o"), equal, "left_anti")
         gone = before.join(now.select(*map(col, place)), place, "left_anti").select(
             *map(col, names)
@@ -137,8 +142,9 @@ class History:
         newest = Window.partitionBy(*keys, col(VALID_FROM)).orderBy(col(_NEW).desc(), col(IS_END))
         one = events.withColumn(_RANK, F.row_number().over(newest)).where(col(_RANK) == 1)
         order = Window.partitionBy(*keys).orderBy(VALID_FROM)
-        told = [col(n) for n in self.columns if n not in (*self.key, self.order)]
-        content = F.to_json(F.struct(F.lit(1), *told), {"ignoreNullFields": "false"})
+        kinds = {f.name: f.dataType for f in events.schema.fields}
+        told = [n for n in self.columns if n not in (*self.key, self.order)]
+        content = F.struct(F.lit(1), *(comparable(kinds[n], col(n)) for n in told))
         said = one.withColumn(_CONTENT, F.when(~col(IS_END), content))
         before = F.lag(_CONTENT).over(order)
         first = F.row_number().over(order) == 1

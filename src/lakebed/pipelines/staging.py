@@ -9,6 +9,7 @@ from lakebed.pipelines.checking import judge, part, refuse_failed
 from lakebed.pipelines.columns import check_frame, col, find_columns
 from lakebed.pipelines.context import Context
 from lakebed.pipelines.deletions import keep_deletions, leave_out_late
+from lakebed.pipelines.net import DELETE
 from lakebed.pipelines.newest import living, one_each, without_op
 from lakebed.pipelines.placing import append_rows, brings_changes, merge_rows, replace_rows
 from lakebed.pipelines.plan import Planned
@@ -40,15 +41,20 @@ def stage(context: Context, planned: Planned, made: object) -> Staged:
     if output.op is not None:
         frame = frame.where(~col(output.op).eqNullSafe(_BEFORE))
     rows = context.spool(frame)
-    parted = part(context, rows, step.expectations)
+    # A row that is to go is not judged: it takes its key away whatever else it says.
+    parted = part(context, living(rows, output), step.expectations)
     count, reports = judge(context, parted.rows, step.expectations)
     refuse_failed(step.table, parted.rows, step.expectations, reports)
+    kept = parted.rows
+    if output.op is not None:
+        gone = rows.where(col(output.op).eqNullSafe(DELETE))
+        count, kept = count + gone.count(), kept.unionByName(gone)
     for table, rejected in parted.rejected.items():
         with context.rejecting:
             append_rows(context, Output(table, "append"), rejected, evolve=True)
     whole = output.mode == "replace" or planned.how == "full refresh" or output.vanished == "close"
     if count or whole or not context.has_table(output.table):
-        _stage_rows(context, planned, output, parted.rows, rows)
+        _stage_rows(context, planned, output, kept, rows)
     return Staged(count, parted.dropped, (*parted.reports, *reports))
 
 

@@ -13,6 +13,7 @@ from typing import cast
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from lakebed.engines.spark.jars import DRIVERS, cached_jars
@@ -25,6 +26,8 @@ _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LOGGING = Path(__file__).parent / "log4j2.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# They log what the exception says, with pages of Java, before it is raised.
+_TELLS_TWICE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _OLDEST = (4, 0)
 _GIB = 1 << 30
 _MOST_GIB = 8
@@ -59,6 +62,8 @@ class SessionOptions:
 def start_session(options: SessionOptions) -> SparkSession:
     """A new session, or the one that lives in this process, which is left as it is."""
     with _starting:
+        for name in _TELLS_TWICE:
+            PySparkLogger.getLogger(name).disabled = True
         live = _live_session()
         if live is not None:
             _check_live(live, options)
