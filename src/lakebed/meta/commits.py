@@ -139,13 +139,26 @@ def snapshots_of(
 
 
 def published_snapshots(tx: Tx, table_id: TableId, limit: int) -> list[Snapshot]:
-    """The newest ones of all lines with a manifest list, newest first."""
+    """The newest ones of all lines with a manifest list, newest first.
+
+    Every publication asks for them. With its list a snapshot does not change: it is read once.
+    """
     rows = tx.all(
-        _SNAPSHOT + " WHERE table_id = ? AND manifest_list IS NOT NULL"
+        "SELECT snapshot_id, manifest_list FROM snapshots"
+        " WHERE table_id = ? AND manifest_list IS NOT NULL"
         " ORDER BY sequence_number DESC LIMIT ?",
         (table_id, limit),
     )
-    return [_snapshot(r) for r in rows]
+    return [_published(tx, table_id, *row) for row in rows]
+
+
+def _published(tx: Tx, table_id: TableId, snapshot_id: SnapshotId, manifest_list: str) -> Snapshot:
+    def load() -> Snapshot:
+        found = get_snapshot(tx, table_id, snapshot_id)
+        assert found is not None, (table_id, snapshot_id)
+        return found
+
+    return tx.keep(("published", table_id, snapshot_id, manifest_list), load)
 
 
 def newest_published(tx: Tx, table_id: TableId, line: Line) -> Snapshot | None:

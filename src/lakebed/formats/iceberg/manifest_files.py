@@ -117,7 +117,7 @@ def encode_manifest(
 
 
 def encode_manifest_list(
-    entries: Iterable[ManifestListEntry | bytes],
+    entries: Iterable[ManifestListEntry],
     *,
     snapshot_id: int,
     parent_snapshot_id: int | None,
@@ -126,11 +126,7 @@ def encode_manifest_list(
     first_row_id: int | None,
     sync: bytes,
 ) -> bytes:
-    """A manifest list; an entry may come as the bytes of `encode_list_entry` for this version."""
-    encoded = [
-        entry if isinstance(entry, bytes) else encode_list_entry(entry, format_version)
-        for entry in entries
-    ]
+    encoded = [_encode_list_entry(entry, format_version) for entry in entries]
     metadata = {
         "snapshot-id": b"%d" % snapshot_id,
         "parent-snapshot-id": b"null" if parent_snapshot_id is None else b"%d" % parent_snapshot_id,
@@ -145,8 +141,9 @@ def encode_manifest_list(
     return avro.encode_container(_list_schema_json(format_version), metadata, [block], sync)
 
 
-def encode_list_entry(entry: ManifestListEntry, format_version: int) -> bytes:
-    """The bytes of one entry: pure, so that a caller may keep them from list to list."""
+@lru_cache(maxsize=4096)
+def _encode_list_entry(entry: ManifestListEntry, format_version: int) -> bytes:
+    """The bytes of one entry: most manifests are in list after list."""
     out = [
         encode_string(entry.manifest_path),
         encode_long(entry.manifest_length),

@@ -7,9 +7,10 @@ import orjson
 
 from lakebed.formats.iceberg import types
 from lakebed.formats.iceberg.shown import Shown
+from lakebed.formats.iceberg.snapshot_text import snapshot_text
 from lakebed.formats.iceberg.types import Json
 from lakebed.model.errors import UnsupportedFeature
-from lakebed.model.history import BRANCH, MAIN, Snapshot, TableState
+from lakebed.model.history import BRANCH, MAIN, TableState
 from lakebed.model.partitioning import FIRST_PARTITION_FIELD_ID, UNSORTED, PartitionSpec, SortOrder
 from lakebed.model.schema import Schema
 
@@ -53,7 +54,12 @@ def render_metadata(parts: MetadataParts) -> bytes:
         "sort-orders": [types.sort_order_json(o) for o in _sort_orders(state)],
         "properties": _properties(state),
         "refs": _refs(shown),
-        "snapshots": [_snapshot(s, parts) for s in shown.listed],
+        # A parent that is no longer listed keeps its name, as after an expiry; one that was made
+        # while Iceberg was off was never there.
+        "snapshots": [
+            snapshot_text(s, parts.location, has_parent=s.parent_id in shown.published)
+            for s in shown.listed
+        ],
         "statistics": [],
         "partition-statistics": [],
         "snapshot-log": [{"snapshot-id": i, "timestamp-ms": time_ms} for time_ms, i in shown.log],
@@ -134,24 +140,6 @@ def _refs(shown: Shown) -> Json:
         }
         refs[ref.name] = {name: value for name, value in plain.items() if value is not None}
     return refs
-
-
-def _snapshot(snapshot: Snapshot, parts: MetadataParts) -> Json:
-    plain: Json = {"sequence-number": snapshot.sequence_number, "snapshot-id": snapshot.id}
-    # A parent that is no longer listed keeps its name, as after an expiry; one that was made while
-    # Iceberg was off was never there.
-    if snapshot.parent_id in parts.shown.published:
-        plain["parent-snapshot-id"] = snapshot.parent_id
-    plain |= {
-        "timestamp-ms": snapshot.time_ms,
-        "summary": {"operation": snapshot.operation, **snapshot.summary},
-        "manifest-list": f"{parts.location}/{snapshot.manifest_list}",
-        "schema-id": snapshot.schema_id,
-    }
-    if snapshot.first_row_id is not None:
-        plain["first-row-id"] = snapshot.first_row_id
-        plain["added-rows"] = snapshot.added_rows or 0
-    return plain
 
 
 def _next_row_id(shown: Shown) -> int:

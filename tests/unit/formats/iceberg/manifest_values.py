@@ -136,9 +136,7 @@ SUMMARIES = (
 )
 
 
-def encoded_list(
-    entries: list[ManifestListEntry | bytes], version: int = 2, **changes: Any
-) -> bytes:
+def encoded_list(entries: list[ManifestListEntry], version: int = 2, **changes: Any) -> bytes:
     options: dict[str, Any] = {
         "snapshot_id": SNAPSHOT,
         "parent_snapshot_id": None,
