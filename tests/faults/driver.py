@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,14 @@ def set_up(request: Request) -> lakebed.Lake:
 
 def append(lake: lakebed.Lake) -> None:
     lake.table("a.left").append(rows(10, 11))
+
+
+def follow(lake: lakebed.Lake) -> None:
+    """Two versions that wait, published by a follower."""
+    for n in (10, 11):
+        lake.table("a.left").append(rows(n), publish="service")
+    stop = threading.Event()
+    lake.follow_publishing(stop, tell=lambda _: stop.set())
 
 
 def overwrite(lake: lakebed.Lake) -> None:
@@ -138,6 +147,7 @@ ACTIONS: dict[str, Callable[[lakebed.Lake], None]] = {
     action.__name__: action
     for action in (
         append,
+        follow,
         overwrite,
         delete,
         changes,

@@ -34,6 +34,7 @@ MARK = ("publish_before_mark", "publish_after_mark")
 WRITE = ("write_after_files", *COMMIT, *DELTA, *ICEBERG, *MARK)
 STEPS = {
     "append": WRITE,
+    "follow": (*DELTA, *ICEBERG, *MARK),
     "overwrite": WRITE,
     "delete": (*COMMIT, *DELTA, *VECTORS, *ICEBERG, *MARK),
     "changes": ("publish_delta_after_changes", *DELTA, *MARK),
@@ -70,6 +71,7 @@ KILLED = Ended(-signal.SIGKILL, "")
 BASE = {"a.left": [0, 1, 2], "a.right": [0, 1, 2]}
 AFTER: dict[str, dict[str, list[int]]] = {
     "append": {"a.left": [0, 1, 2, 10, 11]},
+    "follow": {"a.left": [0, 1, 2, 10, 11]},
     "overwrite": {"a.left": [20]},
     "delete": {"c.big": list(range(0, BIG, 2))},
     "changes": {"c.told": [0, 2]},

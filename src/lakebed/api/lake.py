@@ -1,7 +1,8 @@
 """A lake: its namespaces, its tables, transactions over several of them, and how it is doing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -19,6 +20,7 @@ from lakebed.api.table import Table
 from lakebed.api.transaction import Transaction, refuse_branch, replay, warn
 from lakebed.api.write_task import WriteTask, Written
 from lakebed.api.written import WrittenRows, commit_new, discard, new_task, task_for
+from lakebed.formats.follower import Follower, Turn
 from lakebed.maintenance.check import Check, Repair
 from lakebed.maintenance.findings import Report
 from lakebed.model.errors import TableExists, TableNotFound
@@ -312,6 +314,23 @@ class Lake:
         for table_id in ids:
             self._parts.drainer.drain(table_id, force=True)
         return self.status()
+
+    def follow_publishing(
+        self,
+        stop: Event,
+        *,
+        every_s: float = 0.5,
+        tell: Callable[[Turn], object] | None = None,
+    ) -> None:
+        """Publish what waits, of all tables, until `stop` is set; `tell` hears of each round.
+
+        Several processes may do so at once. A database that is away is waited for.
+        """
+        self._may("write", "*")
+        parts = self._parts
+        Follower(parts.outbox, parts.drainer, parts.lag).run(
+            stop, every_s, tell or (lambda _: None)
+        )
 
     def status(self) -> Status:
         """What waits for publication, since when, and what is stopped."""

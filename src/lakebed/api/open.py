@@ -27,9 +27,12 @@ from lakebed.model.errors import (
 if TYPE_CHECKING:
     from lakebed.api.lake import Lake
     from lakebed.api.settings import Settings
+    from lakebed.formats.lag import LagWatch
+    from lakebed.formats.publish import Drainer
     from lakebed.meta.dialect import Dialect
     from lakebed.meta.migrate import Migration
     from lakebed.meta.store import Store
+    from lakebed.model.ids import TableId
     from lakebed.rowops.change_files import ChangeFiles
     from lakebed.storage.base import Storage
     from lakebed.storage.cache.blocks import BlockCache
@@ -373,6 +376,7 @@ def _wire(
     from lakebed.engines.duckdb.pool import Pool
     from lakebed.formats.delta.publish import DeltaPublisher
     from lakebed.formats.iceberg.publish import IcebergPublisher
+    from lakebed.formats.lag import LagWatch
     from lakebed.formats.publish import Drainer
     from lakebed.formats.worker import Worker
     from lakebed.security.policy import OWNER
@@ -382,15 +386,12 @@ def _wire(
     settings.all()  # a bad value is told now, not after a commit
     storage, cache = _storage(place, found[1], settings)
     outbox = Outbox(store)
-    publishers = {
-        p.format: p
-        for p in (
-            DeltaPublisher(storage, settings.value, _change_files(storage, settings)),
-            IcebergPublisher(storage, settings.value),
-        )
-    }
+    delta = DeltaPublisher(storage, settings.value, _change_files(storage, settings))
+    iceberg = IcebergPublisher(storage, settings.value)
+    publishers = {delta.format: delta, iceberg.format: iceberg}
     drainer = Drainer(outbox, storage, publishers, settings.value)
-    worker = Worker("publish", drainer.drain)
+    lag = LagWatch(outbox, lambda: float(settings.value("publish.lag-warn-s")))
+    worker = Worker("publish", partial(_publish_behind, drainer, lag))
     index, extremes = FileIndex(store), Extremes(store)
     leases = Leases(store, lambda: float(settings.value("lease.ttl-s")))
     lake = Lake(
@@ -409,6 +410,7 @@ def _wire(
             outbox=outbox,
             drainer=drainer,
             worker=worker,
+            lag=lag,
             upkeep=Worker("upkeep", Upkeep(index, extremes).run),
             leases=leases,
             holding=Holding(leases),
@@ -418,10 +420,16 @@ def _wire(
             principal=OWNER,
         )
     )
-    for row in outbox.all_pending()[0]:
-        worker.notify(row.table_id)  # what a process before us left behind
+    if settings.value("publish.mode") != "service":
+        for row in outbox.all_pending()[0]:
+            worker.notify(row.table_id)  # what a process before us left behind
     _open_lakes.add(lake)
     return lake
+
+
+def _publish_behind(drainer: "Drainer", lag: "LagWatch", table_id: "TableId") -> None:
+    drainer.drain(table_id)
+    lag.look()
 
 
 def _storage(

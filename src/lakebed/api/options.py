@@ -2,9 +2,11 @@
 
 import getpass
 import hashlib
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypedDict
 
 import orjson
@@ -26,7 +28,7 @@ class CommitOptions(TypedDict, total=False):
     idempotency_key: str | None  # the same key again = the same answer again, nothing written
     txn: tuple[str, int] | None  # (application, number): a number not above the last adds nothing
     isolation: str | None  # write_serializable or serializable
-    publish: str | None  # commit or background
+    publish: str | None  # commit, background or service
     summary: Mapping[str, str] | None  # entries for the commit's summary
     settings: Mapping[str, object] | None  # for this call: write.parquet.compression-codec, …
     branch: str | None  # write to this branch, not to main
@@ -64,7 +66,7 @@ def check_options(given: CommitOptions) -> Options:
     for name in ("message", "author", "idempotency_key", "branch"):
         _check_text(name, given.get(name))
     _check_choice("isolation", given.get("isolation"), ("write_serializable", "serializable"))
-    _check_choice("publish", given.get("publish"), ("commit", "background"))
+    _check_choice("publish", given.get("publish"), ("commit", "background", "service"))
     return Options(
         given.get("message"),
         given.get("author") or _user(),
@@ -114,6 +116,12 @@ def check_number(argument: str, number: object) -> int:
 
 
 def _user() -> str:
+    return _user_by(*map(os.environ.get, ("LOGNAME", "USER", "LNAME", "USERNAME")))
+
+
+@lru_cache
+def _user_by(*_: str | None) -> str:
+    """Without a variable it takes a look at the system's users: not for every commit."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

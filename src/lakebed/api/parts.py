@@ -15,6 +15,7 @@ from lakebed.core.runs import Runs
 from lakebed.core.scan import Planner
 from lakebed.core.views import Views
 from lakebed.engines.duckdb.pool import Pool
+from lakebed.formats.lag import LagWatch
 from lakebed.formats.publish import Drainer
 from lakebed.formats.worker import Worker
 from lakebed.security.policy import Principal
@@ -38,6 +39,7 @@ class Parts:
     outbox: Outbox
     drainer: Drainer
     worker: Worker  # publishes in the background
+    lag: LagWatch
     upkeep: Worker  # brings up to date what is made from rows
     leases: Leases
     holding: Holding

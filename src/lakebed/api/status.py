@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lakebed.api.parts import Parts
 from lakebed.model.errors import ForeignCommit
-from lakebed.model.history import OutboxRow
+from lakebed.model.history import Backlog, OutboxRow
 from lakebed.storage.cache.blocks import CacheUse
 
 
@@ -43,6 +43,7 @@ class Status:
     lags: tuple[Lag, ...]
     split_commits: tuple[SplitCommit, ...]
     warn_s: float
+    backlog: Backlog
     cache: CacheUse | None = None  # of files from an object store, by this handle
 
     @property
@@ -68,7 +69,13 @@ def status_of(parts: Parts) -> Status:
     commits = [r for r in rows if r.kind in ("commit", "start")]
     warn_s = float(parts.settings.value("publish.lag-warn-s"))
     cache = None if parts.cache is None else parts.cache.use()
-    return Status(lags, _split(parts, commits), warn_s, cache)
+    return Status(lags, _split(parts, commits), warn_s, _backlog(commits, now_ms), cache)
+
+
+def _backlog(rows: list[OutboxRow], now_ms: int) -> Backlog:
+    versions = {(row.table_id, row.line, row.version) for row in rows}
+    since_ms = min((row.created_ms for row in rows), default=now_ms)
+    return Backlog(len(versions), max(0, now_ms - since_ms) / 1000)
 
 
 def _name(parts: Parts, row: OutboxRow) -> str:

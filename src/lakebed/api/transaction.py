@@ -370,8 +370,10 @@ def publish_now(
     """What was committed, or what refs are now; why not, if it is not published."""
     try:
         state = parts.catalog.state(head, commit.state_id if commit else head.state_id)
-        if (mode or parts.settings.value("publish.mode", state.properties)) == "background":
+        mode = mode or str(parts.settings.value("publish.mode", state.properties))
+        if mode == "background":
             parts.worker.notify(head.id)
+        if mode != "commit":
             return BACKGROUND
         up_to = commit.version if commit else head.version
         if commit is not None and commit.line != MAIN_LINE:

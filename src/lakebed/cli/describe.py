@@ -150,6 +150,8 @@ def status_record(status: "Status") -> Record:
         "stopped": status.stopped,
         "lagging": status.lagging,
         "warn_s": status.warn_s,
+        "versions_behind": status.backlog.versions,
+        "lag_s": status.backlog.seconds,
         "waiting": [_lag_record(lag) for lag in status.lags],
         "split_commits": [
             {

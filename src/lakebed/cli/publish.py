@@ -7,7 +7,8 @@ import click
 from lakebed.cli.call import Call, Command, pass_call
 from lakebed.cli.describe import Record, status_record
 from lakebed.cli.failures import FINDINGS, LATE, OK
-from lakebed.cli.output import say, show_json, show_list
+from lakebed.cli.follow import follow
+from lakebed.cli.output import count_of, say, show_json, show_list
 
 if TYPE_CHECKING:
     from lakebed.api.status import Status
@@ -17,13 +18,34 @@ _COLUMNS = ("table", "format", "kind", "from_version", "to_version", "lag_s", "a
 
 @click.command(cls=Command)
 @click.argument("name", required=False)
+@click.option(
+    "--follow",
+    "follows",
+    is_flag=True,
+    help="Go on until SIGTERM (exit 0) or SIGINT (exit 130), and publish what is committed. With"
+    " --json each event is a line. Several may run at once.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.01),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often --follow looks when nothing waits.",
+)
 @click.pass_context
 @pass_call
-def publish(call: Call, context: click.Context, name: str | None) -> None:
+def publish(
+    call: Call, context: click.Context, /, name: str | None, follows: bool, every: float
+) -> None:
     """Publish at once what waits, of one table or of all.
 
     Exits 2 when publication is stopped, 3 when something still waits.
     """
+    if follows:
+        if name is not None:
+            raise click.UsageError("--follow publishes all tables: leave the name out")
+        context.exit(follow(call, every))
     with call.open() as lake:
         status = lake.publish(name)
         wanted = None if name is None else lake.table(name).name
@@ -62,6 +84,10 @@ def _show(call: Call, record: Record) -> None:
         return
     if not record["waiting"]:
         say("everything is published")
+    elif record["versions_behind"]:
+        behind = count_of(record["versions_behind"], "version")
+        late = f", more than {record['warn_s']:g} s" if record["lagging"] else ""
+        say(f"readers are {behind} and {record['lag_s']:.1f} s behind{late}")
     show_list(record["waiting"], as_json=False, columns=_COLUMNS)
     for split in record["split_commits"]:
         say(

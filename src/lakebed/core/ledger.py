@@ -297,6 +297,11 @@ class Ledger:
         with self._read() as tx:
             return publications.list_publications(tx, self.table_id)
 
+    def publication_times(self) -> dict[tuple[str, str, int], tuple[int, int | None]]:
+        """By format, kind and number: when it was written, and when its version was committed."""
+        with self._read() as tx:
+            return publications.publication_times(tx, self.table_id)
+
     def known_paths(self) -> set[str]:
         """Every file below the table's root that the rows know of."""
         with self._read() as tx:

@@ -8,7 +8,7 @@ from lakebed.core.crash import crash_point
 from lakebed.core.ledger import Ledger
 from lakebed.meta import commits, outbox, publications, tables
 from lakebed.meta.store import Store, Tx
-from lakebed.model.history import ManifestRecord, OutboxRow, PublicationRecord
+from lakebed.model.history import Backlog, ManifestRecord, OutboxRow, PublicationRecord
 from lakebed.model.ids import Line, SnapshotId, TableId, Version
 
 Place = tuple[TableId, Line, Version]
@@ -42,6 +42,12 @@ class Outbox:
     def all_pending(self) -> tuple[list[OutboxRow], int]:
         with self._store.read() as tx:
             return outbox.all_pending(tx), tx.now_ms()
+
+    def backlog(self) -> Backlog:
+        with self._store.read() as tx:
+            versions, since_ms = outbox.backlog(tx)
+            waited_ms = 0 if since_ms is None else max(0, tx.now_ms() - since_ms)
+        return Backlog(versions, waited_ms / 1000)
 
     def transaction_of(self, row: OutboxRow) -> tuple[str, list[tuple[Place, str]]]:
         """The transaction of a commit that waits, and every place it made with its table's name."""

@@ -47,15 +47,22 @@ class Drainer:
         self._publishers = publishers
         self._setting = setting
 
-    def drain(self, table_id: TableId, *, up_to: int | None = None, force: bool = False) -> Drained:
+    def drain(
+        self,
+        table_id: TableId,
+        *,
+        up_to: int | None = None,
+        most: int | None = None,
+        force: bool = False,
+    ) -> Drained:
         """Publish what is due, in order; `up_to` leaves later versions and checkpoints to others.
 
-        `force` tries again at once what failed before.
+        `most` rows of the outbox; `force` tries again at once what failed before.
         """
         with self._outbox.publishing(table_id):
             rows, now_ms = self._outbox.pending(table_id)
             chains = [r for r in rows if up_to is None or (r.version <= up_to and r.kind != PURGE)]
-            chains = [r for r in chains if r.kind != CHECKPOINT]
+            chains = [r for r in chains if r.kind != CHECKPOINT][:most]
             drained = self._drain(self._outbox.ledger(table_id), chains, now_ms, force=force)
         due = drained.checkpoint_due or any(r.kind == CHECKPOINT for r in rows)
         if up_to is None and due:

@@ -41,6 +41,16 @@ def all_pending(tx: Tx) -> list[OutboxRow]:
     return [_row(r) for r in tx.all(_ROW + " ORDER BY table_id, outbox_id")]
 
 
+def backlog(tx: Tx) -> tuple[int, int | None]:
+    """How many commits wait for some format, and when the oldest of them began to."""
+    row = tx.one(
+        "SELECT COUNT(*), MIN(since_ms) FROM (SELECT MIN(created_ms) AS since_ms FROM outbox"
+        " WHERE kind IN ('commit', 'start') GROUP BY table_id, line, version) AS waiting"
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
 def take(tx: Tx, outbox_id: int) -> bool:
     """Remove a row that is done; False when somebody else did it first."""
     return tx.run("DELETE FROM outbox WHERE outbox_id = ?", (outbox_id,)) == 1

@@ -96,6 +96,19 @@ def list_publications(tx: Tx, table_id: TableId) -> list[PublicationRecord]:
     return [_publication(r) for r in rows]
 
 
+def publication_times(
+    tx: Tx, table_id: TableId
+) -> dict[tuple[str, str, int], tuple[int, int | None]]:
+    """By format, kind and number: when it was written, and when its version was committed."""
+    rows = tx.all(
+        "SELECT p.format, p.kind, p.number, p.written_ms, c.time_ms FROM publications p"
+        " LEFT JOIN commits c ON c.table_id = p.table_id AND c.line = p.line"
+        " AND c.version = p.version WHERE p.table_id = ?",
+        (table_id,),
+    )
+    return {(row[0], row[1], row[2]): (row[3], row[4]) for row in rows}
+
+
 def insert_manifests(
     tx: Tx,
     table_id: TableId,

@@ -206,6 +206,14 @@ CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """Commits that readers of some format do not see yet, and the age of the oldest."""
+
+    versions: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class PublicationRecord:
     """A file that was published: for Delta `number` is the version, for Iceberg a counter.
 

@@ -28,8 +28,8 @@ SETTINGS: tuple[Setting, ...] = (
         "publish.mode",
         "choice",
         "commit",
-        "publish before a write returns, or by a background worker",
-        choices=("commit", "background"),
+        "publish before a write returns, by a thread of its process, or by `lakebed publish --follow`",
+        choices=("commit", "background", "service"),
         per_table=True,
     ),
     Setting(
@@ -72,7 +72,7 @@ SETTINGS: tuple[Setting, ...] = (
         "publish.lag-warn-s",
         "float",
         5.0,
-        "`status` exits 3 when an unpublished commit is older than this",
+        "a warning, and exit 3 of `status`, when an unpublished commit is older than this",
         minimum=0.0,
     ),
     Setting(

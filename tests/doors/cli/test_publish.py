@@ -33,6 +33,8 @@ def test_everything_published_exits_0(orders: Lakebed) -> None:
         "stopped": False,
         "lagging": False,
         "warn_s": 5.0,
+        "versions_behind": 0,
+        "lag_s": 0.0,
         "waiting": [],
         "split_commits": [],
         "cache": None,

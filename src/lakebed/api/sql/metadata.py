@@ -141,6 +141,7 @@ def _refs(table: Table, _: Ledger) -> list[dict[str, Any]]:
 
 
 def _publications(_: Table, ledger: Ledger) -> list[dict[str, Any]]:
+    times = ledger.publication_times()
     return [
         {
             "format": p.format,
@@ -150,9 +151,17 @@ def _publications(_: Table, ledger: Ledger) -> list[dict[str, Any]]:
             "path": p.path,
             "size_bytes": p.size_bytes,
             "digest": p.digest,
+            **_when(*times.get((p.format, p.kind, p.number), (None, None))),
         }
         for p in ledger.all_publications()
     ]
+
+
+def _when(written_ms: int | None, committed_ms: int | None) -> dict[str, Any]:
+    """When readers could see a version, and how long after its commit."""
+    if written_ms is None or committed_ms is None:
+        return {"written": written_ms, "lag_s": None}
+    return {"written": written_ms, "lag_s": max(0, written_ms - committed_ms) / 1000}
 
 
 def _texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -244,6 +253,8 @@ _TABLES = {
             path=pa.string(),
             size_bytes=pa.int64(),
             digest=pa.string(),
+            written=_TIME,
+            lag_s=pa.float64(),
         ),
         _publications,
     ),
