@@ -6,16 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 DUCKDB155 := .venv-duckdb155
 BENCH := .venv-bench
+DUCKLAKE := .venv-ducklake
 export PYTHON ?= python3
 export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 
 PYTEST := $(BIN)/python -m pytest -n 2
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop spark jars faults explore bench docs build clean
+.PHONY: help setup demo check lint format test interop spark jars faults explore bench bench-quick docs build clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(VENV)/.ready ## make .venv with the package and everything the checks need
 
@@ -36,7 +37,7 @@ format: $(VENV)/.ready ## format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint $(DUCKDB155)/.ready $(BENCH)/.ready jars ## everything; what fails beside others runs once more, alone
+test: lint $(DUCKDB155)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready jars ## everything; what fails beside others runs once more, alone
 	$(WITH_SERVERS) scripts/test-all $(BIN)/python
 
 interop: $(VENV)/.ready $(DUCKDB155)/.ready jars ## other engines read what we publish
@@ -54,8 +55,12 @@ faults: $(VENV)/.ready ## a crash at every named step, then a check
 explore: $(VENV)/.ready $(DUCKDB155)/.ready jars ## new random examples for the property tests and histories
 	LAKEBED_EXPLORE=1 $(WITH_SERVERS) $(PYTEST) tests/properties tests/interop/test_random_histories.py
 
-bench: $(VENV)/.ready $(BENCH)/.ready ## measure beside other systems; ARGS="--only merge" chooses (docs/benchmarks.md)
-	$(BIN)/python -m benchmarks.run $(ARGS)
+bench: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## measure beside other systems; ARGS="--only merge" chooses (docs/benchmarks.md)
+	$(WITH_SERVERS) $(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-quick: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## small commits alone, fewer of them (under 3 minutes)
+	$(BIN)/python -m benchmarks.run --repeat 3 --size commits=50 --size rows=30000 \
+		--only appends --only append-writers --only buffered-writes $(ARGS)
 
 docs: $(VENV)/.ready ## write the generated pages and the list of public names, then test the docs
 	$(BIN)/python scripts/generate_docs.py
@@ -66,7 +71,7 @@ build: $(VENV)/.ready ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 clean: ## remove environments, caches and build results
-	rm -rf $(VENV) $(DUCKDB155) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(DUCKDB155) $(BENCH) $(DUCKLAKE) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 # Stamps: an environment is made again only when what it is made from changes.
 $(VENV)/.ready: pyproject.toml scripts/make-venv
@@ -85,4 +90,10 @@ $(DUCKDB155)/.ready: tests/interop/requirements-duckdb155.txt scripts/make-venv
 $(BENCH)/.ready: benchmarks/requirements-peers.txt scripts/make-venv
 	scripts/make-venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+# DuckLake runs on DuckDB 1.5.5 alone.
+$(DUCKLAKE)/.ready: benchmarks/requirements-ducklake.txt scripts/make-venv
+	scripts/make-venv $(DUCKLAKE)
+	$(DUCKLAKE)/bin/python -m pip install --quiet --requirement $<
 	touch $@

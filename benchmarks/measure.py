@@ -18,7 +18,11 @@ from typing import Literal, Protocol, Self
 from benchmarks.worker import Worker
 
 REPO = Path(__file__).resolve().parent.parent
-ENVIRONMENTS = {"lakebed": REPO / ".venv", "peers": REPO / ".venv-bench"}
+ENVIRONMENTS = {
+    "lakebed": REPO / ".venv",
+    "peers": REPO / ".venv-bench",
+    "ducklake": REPO / ".venv-ducklake",
+}
 Fact = str | int | float | list[object]
 
 
@@ -83,6 +87,10 @@ class Figures:
     @property
     def wall_s(self) -> float:
         return min(s.wall_s for s in self.samples)
+
+    @property
+    def median_wall_s(self) -> float:
+        return statistics.median(s.wall_s for s in self.samples)
 
     @property
     def peak_bytes(self) -> int:

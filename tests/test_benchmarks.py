@@ -15,8 +15,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    if not (ENVIRONMENTS["peers"] / ".ready").exists():
-        pytest.fail("the peers are not installed: run `make .venv-bench/.ready`", pytrace=False)
+    for folder in (ENVIRONMENTS["peers"], ENVIRONMENTS["ducklake"]):
+        if not (folder / ".ready").exists():
+            pytest.fail(f"peers are missing: run `make {folder.name}/.ready`", pytrace=False)
     return Bench(tmp_path, repeat=1, tiny=True, say=lambda _: None)
 
 

@@ -1,6 +1,10 @@
 """The measures, in the order of docs/benchmarks.md."""
 
 from benchmarks.measures import (
+    append_growth,
+    append_lag,
+    append_writers,
+    appends,
     buffered_writes,
     merge,
     metadata_answers,
@@ -23,6 +27,10 @@ MEASURES = {
         scattered_delete,
         merge,
         upsert,
+        appends,
+        append_lag,
+        append_growth,
+        append_writers,
         buffered_writes,
         tpch,
         metadata_answers,
