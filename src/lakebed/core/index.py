@@ -81,6 +81,14 @@ class FileIndex:
         _log.debug("table %s: files are indexed up to %s", table_id, after * before.width)
         return True
 
+    def build(self, table_id: TableId) -> int:
+        """Bring it up to date at once; the number of files it holds then."""
+        while self.extend(table_id):
+            pass
+        with self._store.read() as tx:
+            extent = index.get_extent(tx, table_id)
+        return 0 if extent is None else extent.width * extent.chunks
+
     def drop(self, table_id: TableId) -> None:
         with self._store.write() as tx:
             index.delete_index(tx, table_id)

@@ -16,7 +16,7 @@ from lakebed.model.errors import InvalidInput
 from lakebed.model.expressions import TRUE, And, Column, Compare, IsNull, Or, Predicate
 from lakebed.model.files import LiveFile
 from lakebed.model.history import TableHead, TableState
-from lakebed.model.ids import MAIN_LINE, FileId, Version
+from lakebed.model.ids import MAIN_LINE, FileId, TableId, Version
 from lakebed.model.partitioning import PartitionSpec
 from lakebed.model.schema import Schema
 from lakebed.model.types import DecimalType, Field, FixedType, Primitive, Stored
@@ -85,6 +85,10 @@ class Planner:
                     line=head.line,
                 )
         return Selection(state, live, visible, by_id)
+
+    def build_index(self, table_id: TableId) -> int:
+        """Now, where commits would do it later; the number of files that are indexed then."""
+        return self._index.build(table_id)
 
     def state(self, head: TableHead, version: Version) -> TableState:
         with self._store.read() as tx:

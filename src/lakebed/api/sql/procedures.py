@@ -10,6 +10,7 @@ from lakebed.api.sql.dml import committed
 from lakebed.api.sql.result import Result
 from lakebed.model.errors import SqlError
 from lakebed.model.names import TableName
+from lakebed.security.policy import require
 from lakebed.sql.query import Parameter
 from lakebed.sql.statements import Call, Value
 
@@ -103,8 +104,16 @@ def _publish(context: Context, given: Given) -> Result:
     return Result(pa.table({"waiting": pa.array([len(status.lags)], pa.int64())}))
 
 
+def _build_index(context: Context, given: Given) -> Result:
+    name = _table_name(context, given)
+    require(context.parts.principal, "write", name)
+    files = context.parts.planner.build_index(context.lake.table(name).id)
+    return Result(pa.table({"files": pa.array([files], pa.int64())}))
+
+
 PROCEDURES = {
     "restore": Procedure(("table", "version", "timestamp", "ref"), 1, _restore),
     "fast_forward": Procedure(("table", "branch"), 2, _fast_forward),
     "publish": Procedure(("table",), 0, _publish),
+    "build_index": Procedure(("table",), 1, _build_index),
 }
