@@ -374,6 +374,7 @@ def _wire(
     from lakebed.core.upkeep import Upkeep
     from lakebed.core.views import Views
     from lakebed.engines.duckdb.pool import Pool
+    from lakebed.formats.base import Publisher
     from lakebed.formats.delta.publish import DeltaPublisher
     from lakebed.formats.iceberg.publish import IcebergPublisher
     from lakebed.formats.lag import LagWatch
@@ -388,7 +389,7 @@ def _wire(
     outbox = Outbox(store)
     delta = DeltaPublisher(storage, settings.value, _change_files(storage, settings))
     iceberg = IcebergPublisher(storage, settings.value)
-    publishers = {delta.format: delta, iceberg.format: iceberg}
+    publishers: dict[str, Publisher] = {delta.format: delta, iceberg.format: iceberg}
     drainer = Drainer(outbox, storage, publishers, settings.value)
     lag = LagWatch(outbox, lambda: float(settings.value("publish.lag-warn-s")))
     worker = Worker("publish", partial(_publish_behind, drainer, lag))

@@ -143,22 +143,29 @@ def published_snapshots(tx: Tx, table_id: TableId, limit: int) -> list[Snapshot]
 
     Every publication asks for them. With its list a snapshot does not change: it is read once.
     """
-    rows = tx.all(
-        "SELECT snapshot_id, manifest_list FROM snapshots"
-        " WHERE table_id = ? AND manifest_list IS NOT NULL"
-        " ORDER BY sequence_number DESC LIMIT ?",
-        (table_id, limit),
-    )
-    return [_published(tx, table_id, *row) for row in rows]
+    rows = tx.all(_LISTED + _NEWEST_PUBLISHED, (table_id, limit))
+    known: dict[Row, Snapshot] = tx.keep(("published", table_id), dict)
+    found = {row: known.get(row) for row in rows}  # others may change what is known meanwhile
+    new = [row for row, each in found.items() if each is None]
+    if len(new) > _FEW:
+        all_ = map(_snapshot, tx.all(_SNAPSHOT + _NEWEST_PUBLISHED, (table_id, limit)))
+        found |= {(each.id, each.manifest_list): each for each in all_}
+    else:
+        found |= {row: get_snapshot(tx, table_id, row[0]) for row in new}
+    snapshots = {row: each for row, each in found.items() if each is not None}
+    if new:
+        if len(known) > _PAST * limit:
+            known.clear()
+        known.update(snapshots)
+    return list(snapshots.values())
 
 
-def _published(tx: Tx, table_id: TableId, snapshot_id: SnapshotId, manifest_list: str) -> Snapshot:
-    def load() -> Snapshot:
-        found = get_snapshot(tx, table_id, snapshot_id)
-        assert found is not None, (table_id, snapshot_id)
-        return found
-
-    return tx.keep(("published", table_id, snapshot_id, manifest_list), load)
+_LISTED = "SELECT snapshot_id, manifest_list FROM snapshots"
+_NEWEST_PUBLISHED = (
+    " WHERE table_id = ? AND manifest_list IS NOT NULL ORDER BY sequence_number DESC LIMIT ?"
+)
+_FEW = 4  # are read one by one
+_PAST = 4  # times as many are known as a publication shows
 
 
 def newest_published(tx: Tx, table_id: TableId, line: Line) -> Snapshot | None:

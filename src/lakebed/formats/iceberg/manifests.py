@@ -185,14 +185,17 @@ def _windows(
     # Two that fill a last manifest are enough: waiting for ten would make one long publication.
     fewest = MERGE_FROM if size_class < _LAST_CLASS else 2
     window: list[ManifestRecord] = []
+    entries = 0
     for manifest in row:
-        if manifest is None or live_entries(manifest) >= higher:
-            window = []
+        more = higher if manifest is None else live_entries(manifest)
+        if manifest is None or more >= higher:
+            window, entries = [], 0
             continue
         window.append(manifest)
-        if len(window) >= fewest and sum(map(live_entries, window)) >= higher:
+        entries += more
+        if len(window) >= fewest and entries >= higher:
             yield window
-            window = []
+            window, entries = [], 0
 
 
 def _within_budget(windows: list[list[ManifestRecord]]) -> list[list[ManifestRecord]]:

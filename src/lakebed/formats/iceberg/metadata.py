@@ -7,7 +7,7 @@ import orjson
 
 from lakebed.formats.iceberg import types
 from lakebed.formats.iceberg.shown import Shown
-from lakebed.formats.iceberg.snapshot_text import snapshot_text
+from lakebed.formats.iceberg.snapshot_text import snapshot_texts
 from lakebed.formats.iceberg.types import Json
 from lakebed.model.errors import UnsupportedFeature
 from lakebed.model.history import BRANCH, MAIN, TableState
@@ -54,12 +54,7 @@ def render_metadata(parts: MetadataParts) -> bytes:
         "sort-orders": [types.sort_order_json(o) for o in _sort_orders(state)],
         "properties": _properties(state),
         "refs": _refs(shown),
-        # A parent that is no longer listed keeps its name, as after an expiry; one that was made
-        # while Iceberg was off was never there.
-        "snapshots": [
-            snapshot_text(s, parts.location, has_parent=s.parent_id in shown.published)
-            for s in shown.listed
-        ],
+        "snapshots": snapshot_texts(shown.listed, parts.location, shown.published),
         "statistics": [],
         "partition-statistics": [],
         "snapshot-log": [{"snapshot-id": i, "timestamp-ms": time_ms} for time_ms, i in shown.log],

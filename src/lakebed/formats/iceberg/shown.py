@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from lakebed.core.ledger import Ledger
 from lakebed.model.history import BRANCH, CommitRecord, Ref, Snapshot
@@ -23,9 +24,12 @@ class Shown:
 def show(ledger: Ledger, main: CommitRecord, new: Sequence[Snapshot], keep: int) -> Shown:
     """As of main's commit; `new` are snapshots that are published now, `keep` limits the past."""
     recent = [*new, *ledger.published_snapshots(keep + 1)]
-    recent.sort(key=lambda s: s.sequence_number, reverse=True)
+    recent.sort(key=attrgetter("sequence_number"), reverse=True)
     known = {s.id: s for s in recent}
-    refs = [(ref, found) for ref in ledger.refs() if (found := _of_ref(ledger, ref, known))]
+    marked = ledger.refs()
+    if not marked and recent and recent[0].id == main.snapshot_id and _are_of_main(recent):
+        return _main_alone(recent, known, keep)
+    refs = [(ref, found) for ref in marked if (found := _of_ref(ledger, ref, known))]
     current = _find(ledger, main.snapshot_id, known)
     history = list(_history(current, known)) if current else []
     wanted = {s.id for s in history} | {found.id for _, found in refs}
@@ -45,6 +49,19 @@ def show(ledger: Ledger, main: CommitRecord, new: Sequence[Snapshot], keep: int)
         log=tuple(_log(ledger, main, history, listed)),
         newest=recent[0] if recent else None,
     )
+
+
+def _are_of_main(snapshots: Sequence[Snapshot]) -> bool:
+    return all(s.line == MAIN_LINE for s in snapshots)
+
+
+def _main_alone(
+    recent: Sequence[Snapshot], known: Mapping[SnapshotId, Snapshot], keep: int
+) -> Shown:
+    """Most tables have no refs: nothing must be looked for."""
+    listed = recent[:keep][::-1]
+    log = tuple((s.time_ms, s.id) for s in listed)
+    return Shown(recent[0], tuple(listed), frozenset(known), (), log, recent[0])
 
 
 def _of_ref(ledger: Ledger, ref: Ref, known: dict[SnapshotId, Snapshot]) -> Snapshot | None:
@@ -83,7 +100,7 @@ def _log(
     ledger: Ledger, main: CommitRecord, history: Sequence[Snapshot], listed: Sequence[Snapshot]
 ) -> list[tuple[int, SnapshotId]]:
     """When main got each of the listed snapshots; `history` is what its current one comes from."""
-    if all(s.line == MAIN_LINE for s in history):
+    if _are_of_main(history):
         return [(s.time_ms, s.id) for s in listed if s.line == MAIN_LINE] if history else []
     # Main took a branch: its snapshots became main's later than they were made.
     shown = {s.id for s in listed}

@@ -1,37 +1,50 @@
-"""A snapshot as metadata files list it: rendered once, though hundreds in a row list it."""
+"""Snapshots as metadata files list them: rendered once, though hundreds of files list each."""
 
-from functools import lru_cache
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import orjson
 
 from lakebed.formats.iceberg.types import Json
 from lakebed.model.history import Snapshot
+from lakebed.model.ids import SnapshotId
 
-_KEPT = 4096
-
-
-def snapshot_text(snapshot: Snapshot, location: str, *, has_parent: bool) -> orjson.Fragment:
-    return _rendered(_Same(snapshot), location, has_parent)
+_KEPT_MOST = 8192
 
 
-class _Same:
-    """Stands for one object: what is in it need not be compared to know it again."""
-
-    __slots__ = ("snapshot",)
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.snapshot is other.snapshot
-
-    def __hash__(self) -> int:
-        return id(self.snapshot)
+class _Rendered(NamedTuple):
+    snapshot: Snapshot  # held, so that no other object can have its address
+    location: str
+    has_parent: bool
+    text: orjson.Fragment
 
 
-@lru_cache(maxsize=_KEPT)
-def _rendered(same: _Same, location: str, has_parent: bool) -> orjson.Fragment:
-    snapshot = same.snapshot
+_kept: dict[int, _Rendered] = {}
+
+
+def snapshot_texts(
+    snapshots: Iterable[Snapshot], location: str, published: frozenset[SnapshotId]
+) -> list[orjson.Fragment]:
+    """Those of a table at a location; `published` are the snapshots that may be named.
+
+    A parent that is no longer listed keeps its name, as after an expiry; one that was made while
+    Iceberg was off was never there.
+    """
+    texts = []
+    for snapshot in snapshots:
+        has_parent = snapshot.parent_id in published
+        kept = _kept.get(id(snapshot))
+        if kept is None or kept[:3] != (snapshot, location, has_parent):
+            text = orjson.Fragment(orjson.dumps(_plain(snapshot, location, has_parent=has_parent)))
+            kept = _Rendered(snapshot, location, has_parent, text)
+            if len(_kept) >= _KEPT_MOST:
+                _kept.clear()
+            _kept[id(snapshot)] = kept
+        texts.append(kept.text)
+    return texts
+
+
+def _plain(snapshot: Snapshot, location: str, *, has_parent: bool) -> Json:
     plain: Json = {"sequence-number": snapshot.sequence_number, "snapshot-id": snapshot.id}
     if has_parent:
         plain["parent-snapshot-id"] = snapshot.parent_id
@@ -44,4 +57,4 @@ def _rendered(same: _Same, location: str, has_parent: bool) -> orjson.Fragment:
     if snapshot.first_row_id is not None:
         plain["first-row-id"] = snapshot.first_row_id
         plain["added-rows"] = snapshot.added_rows or 0
-    return orjson.Fragment(orjson.dumps(plain))
+    return plain
