@@ -13,7 +13,7 @@ export LAKEBED_DUCKDB155_PYTHON := $(CURDIR)/$(DUCKDB155)/bin/python
 PYTEST := $(BIN)/python -m pytest -n 2
 WITH_SERVERS := $(BIN)/python scripts/test-env run --
 
-.PHONY: help setup demo check lint format test interop spark jars faults explore bench bench-quick docs build clean
+.PHONY: help setup demo check lint format test interop spark jars faults explore bench bench-quick soak docs build clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -61,6 +61,9 @@ bench: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## measure beside other
 bench-quick: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## small commits alone, fewer of them (under 3 minutes)
 	$(BIN)/python -m benchmarks.run --repeat 3 --size commits=50 --size rows=30000 \
 		--only appends --only append-writers --only buffered-writes $(ARGS)
+
+soak: $(VENV)/.ready ## a lake under load for 20 minutes: writers, a reader, publishers, kills, checks; ARGS="--minutes 5"
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 docs: $(VENV)/.ready ## write the generated pages and the list of public names, then test the docs
 	$(BIN)/python scripts/generate_docs.py
