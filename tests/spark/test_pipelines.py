@@ -14,6 +14,7 @@ from lakebed.model.errors import (
     PipelineInvalid,
 )
 from lakebed.pipelines import Pipeline, changes, current, expect, files, jdbc, source
+from tests.lineage_receiver import receiver
 from tests.spark.shop import add, rows, shop, statuses
 
 
@@ -333,3 +334,36 @@ def test_lineage_knows_tables_and_versions(orders: Lake, spark: SparkSession) ->
         {"day": ("day",), "total": ("amount",)},
         {"id": ("id",), "day": ("day",), "amount": ("amount",), "op": ("op",)},
     ]
+
+
+def test_every_run_is_told_to_the_endpoint_of_openlineage(
+    orders: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ids(events: list[dict[str, Any]]) -> set[str]:
+        return {event["run"]["runId"][-12:] for event in events}
+
+    def names(event: dict[str, Any], side: str) -> list[str]:
+        return [dataset["name"] for dataset in event[side]]
+
+    with receiver() as (url, events):
+        monkeypatch.setenv("LAKEBED_OPENLINEAGE_URL", url)
+        run = shop().run(orders, session=spark)
+        first = list(events)
+        shop().run(orders, session=spark)
+        add(orders, (4, "wed", 1.0))
+        broken = Pipeline("shop")
+
+        @broken.step("gold.broken")
+        def raises(raw: DataFrame = current("bronze.orders")) -> DataFrame:
+            raise ValueError("no")
+
+        with pytest.raises(LakebedError):
+            broken.run(orders, session=spark)
+
+    assert [event["eventType"] for event in first] == ["START", "COMPLETE"]
+    assert ids(first) == {run.id}
+    assert names(first[1], "inputs") == ["bronze.orders"]
+    assert names(first[1], "outputs") == ["gold.daily", "silver.orders"]
+    assert [event["eventType"] for event in events[2:]] == ["START", "COMPLETE", "START", "FAIL"]
+    assert names(events[3], "outputs") == []
+    assert len(ids(events)) == 3

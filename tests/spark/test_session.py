@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,15 +57,34 @@ def test_every_kind_of_master_is_taken(master: str) -> None:
 def test_a_cluster_that_does_not_answer_is_told_at_once(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         place = f"127.0.0.1:{listening.getsockname()[1]}"
-        refuse_silent(f"{kind}://{place}")
-        if kind == "spark":  # one of several masters is enough
-            refuse_silent(f"spark://127.0.0.1:1,{place}")
+        if kind == "spark":
+            refuse_silent(f"spark://{place}")
+            refuse_silent(f"spark://127.0.0.1:1,{place}")  # one of several masters is enough
 
     with pytest.raises(SparkError, match=f"no Spark answers at {kind}://{place}"):
         refuse_silent(f"{kind}://{place}")
     with pytest.raises(InvalidInput, match="is no address"):
         refuse_silent(f"{kind}://127.0.0.1:port")
     refuse_silent("k8s://https://127.0.0.1:1")  # what is asked there, is for Spark to find out
+
+
+@pytest.mark.parametrize("answer", [bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)), b"HTTP/1.1 400", b""])
+def test_what_does_not_greet_as_spark_connect_does_is_told_at_once(answer: bytes) -> None:
+    def greet(listening: socket.socket) -> None:
+        there, _ = listening.accept()
+        with there:
+            there.recv(100)
+            there.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        master = f"sc://127.0.0.1:{listening.getsockname()[1]}"
+        with ThreadPoolExecutor() as pool:
+            pool.submit(greet, listening)
+            if answer.startswith(b"\0"):
+                refuse_silent(master)
+                return
+            with pytest.raises(SparkError, match=f"listens at {master} is no server of Spark"):
+                refuse_silent(master)
 
 
 def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> None:

@@ -1,9 +1,6 @@
 """OpenLineage events: sent where the variable says, and never a reason to fail."""
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +8,7 @@ import pytest
 
 from lakebed.model.runs import Derivation, Run, RunAttachment, RunReport
 from lakebed.pipelines.openlineage import VARIABLE, LineageEvents, LineageWarning
+from tests.lineage_receiver import receiver
 
 BEGAN = Run("0123456789ab", "shop", "running", 1_000, None, "ada", RunReport())
 ENDED = Run(
@@ -20,24 +18,9 @@ ENDED = Run(
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    found: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            found.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(201)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        monkeypatch.setenv(VARIABLE, f"http://127.0.0.1:{server.server_port}/api/v1/lineage")
+    with receiver() as (url, found):
+        monkeypatch.setenv(VARIABLE, url)
         yield found
-        server.shutdown()
-        thread.join()
 
 
 def test_a_run_is_told_with_what_it_read_and_wrote(taken: list[dict[str, Any]]) -> None:

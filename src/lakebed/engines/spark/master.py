@@ -13,7 +13,12 @@ _MASTER = re.compile(
 )
 _PORTS = {"spark": 7077, "sc": 15002}  # unless the URL says otherwise
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+_TLS = re.compile(r";(token|use_ssl)=", re.IGNORECASE)
 _ANSWER_S = 10.0
+_GREETING_S = 30.0  # of a server that may be busy
+# What a client of HTTP/2 says first, with no settings of its own; the answer is settings too.
+_HEADER, _KIND, _SETTINGS = 9, 3, 4
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
 
 
 def check_master(master: str | None) -> None:
@@ -30,7 +35,9 @@ def refuse_silent(master: str) -> None:
     failure: OSError | None = None
     for host, port in _addresses(master):
         try:
-            socket.create_connection((host, port), _ANSWER_S).close()
+            with socket.create_connection((host, port), _ANSWER_S) as there:
+                if master.startswith("sc://") and not _TLS.search(master):
+                    _refuse_other(there, master)
         except OSError as error:
             failure = error
         else:
@@ -39,6 +46,23 @@ def refuse_silent(master: str) -> None:
         raise SparkError(
             f"no Spark answers at {master}: {failure.strerror or failure}",
             hint="check the address, and that it can be reached from here",
+        )
+
+
+def _refuse_other(there: socket.socket, master: str) -> None:
+    """A server of Spark Connect greets as HTTP/2 does; its client tries any other for minutes."""
+    there.settimeout(_GREETING_S)
+    greeting = b""
+    try:
+        there.sendall(_PREFACE)
+        while len(greeting) < _HEADER and (more := there.recv(_HEADER - len(greeting))):
+            greeting += more
+    except OSError:
+        greeting = b""  # it let go, or says nothing
+    if len(greeting) < _HEADER or greeting[_KIND] != _SETTINGS:
+        raise SparkError(
+            f"what listens at {master} is no server of Spark Connect",
+            hint="check the port: 15002 unless the server was told another",
         )
 
 
