@@ -52,8 +52,10 @@ class FileIndex:
         if head.next_file_id < self._width:
             return None  # not even asked for: most tables are small
         extent = index.get_extent(tx, head.id)
+        if extent is None or extent.chunks == 0:
+            return None
         probe = probe_of(predicate, buckets_of(list(specs.values())))
-        if extent is None or extent.chunks == 0 or probe == ANYTHING:
+        if probe == ANYTHING:
             return None
         found: list[int] = []
         most = max(self._width, head.live_files // 2)

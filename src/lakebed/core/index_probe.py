@@ -30,7 +30,7 @@ from lakebed.model.types import Primitive, Stored
 
 NULLS, NANS, VALUES = 1, 2, 4
 _FLOATS = (Primitive("float"), Primitive("double"))
-_MOST_RANGES = 16  # of more values in a list, the least and the greatest are asked for
+_MOST_RANGES = 16  # more values of a list are asked for together
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,14 @@ class Range:
     low: bytes | None
     high: bytes | None
     nans: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Is any of these keys possible? They are in order."""
+
+    field_id: int
+    keys: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Some:
     parts: tuple["Probe", ...] = ()
 
 
-Probe = Range | Holds | Every | Some
+Probe = Range | Among | Holds | Every | Some
 ANYTHING, NOTHING = Every(), Some()
 Buckets = Mapping[int, Sequence[tuple[int, Transform]]]  # (partition field, transform) by source
 
@@ -146,8 +154,7 @@ def _in(column: Column, values: tuple[Stored, ...], buckets: Buckets) -> Probe:
         return ANYTHING
     if len(values) <= _MOST_RANGES:
         return _some([_equal(column, v, buckets) for v in values])
-    keys = [key_of(v) for v in values]
-    return Range(_id(column), min(keys), max(keys))
+    return Among(_id(column), sorted({key_of(v) for v in values}))
 
 
 def _like(column: Column, pattern: str) -> Probe:

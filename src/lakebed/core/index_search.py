@@ -1,16 +1,27 @@
 """Searches the index of files: by zones for chunks first, then in those, file by file."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.core.index_keys import FIRST, HIGHEST, LAST, LOWEST, word_of
-from lakebed.core.index_probe import NANS, NULLS, VALUES, Every, Holds, Probe, Range, Some
+from lakebed.core.index_probe import (
+    NANS,
+    NULLS,
+    VALUES,
+    Among,
+    Every,
+    Holds,
+    Probe,
+    Range,
+    Some,
+)
 from lakebed.meta import index
 from lakebed.meta.index import Bounds, Extent, Zone
 from lakebed.meta.store import Tx
@@ -20,6 +31,7 @@ _PAGE_BYTES = 2 * 1024 * 1024  # of bounds held in memory, for each field of a p
 _MOST_PAGES = 32
 _WHOLE = 32  # chunks: where fewer can match, they are others every time
 _KEPT = "pages of the index of files"
+_Ordered = TypeVar("_Ordered", bytes, int)
 
 
 def find_ids(tx: Tx, table_id: TableId, extent: Extent, probe: Probe) -> Iterator[list[int]]:
@@ -53,6 +65,11 @@ class _Search:
                         (z.low <= most and z.high >= least and bool(z.flags & VALUES))
                         or (nans and bool(z.flags & NANS))
                     ),
+                )
+            case Among(field_id, keys):
+                return self._matching(
+                    field_id,
+                    lambda z: bool(z.flags & VALUES) and _is_between(keys, z.low, z.high),
                 )
             case Holds(field_id, flags):
                 return self._matching(field_id, lambda z: bool(z.flags & flags))
@@ -107,6 +124,8 @@ class _Page:
                 return reduce(pc.or_, masks) if masks else None
             case Range():
                 return self._range(probe)
+            case Among():
+                return self._among(probe)
             case Holds(field_id, flags):
                 return self._holds(field_id, flags)
 
@@ -165,6 +184,17 @@ class _Page:
         for asked, run in groupby(prefixes, words.__getitem__):
             yield asked, self._width * sum(1 for _ in run)
 
+    def _among(self, probe: Among) -> pa.BooleanArray:
+        """File by file: it takes half a microsecond for each."""
+        known = self._known(probe.field_id)
+        lows, highs = (memoryview(a.buffers()[1]).cast("Q") for a in (known.lows, known.highs))
+        found: list[bool] = []
+        for prefix, run in groupby(known.prefixes):
+            words = _words_of(probe.keys, prefix)
+            stop = len(found) + self._width * sum(1 for _ in run)
+            found += [_is_between(words, lows[n], highs[n]) for n in range(len(found), stop)]
+        return pa.array(found, pa.bool_())
+
     def _holds(self, field_id: int, wanted: int) -> pa.BooleanArray:
         flags = self._known(field_id).flags
         held = pc.bit_wise_and(flags, pa.scalar(wanted, pa.uint8()))
@@ -192,6 +222,19 @@ class _Pages:
             while len(self._pages) > _MOST_PAGES:
                 del self._pages[next(iter(self._pages))]
         return found
+
+
+def _is_between(those: Sequence[_Ordered], low: _Ordered, high: _Ordered) -> bool:
+    """Is one of those, which are in order, from low to high?"""
+    at = bisect_left(those, low)
+    return at < len(those) and those[at] <= high
+
+
+def _words_of(keys: Sequence[bytes], prefix: bytes) -> list[int]:
+    """In order, as the keys are; of those without the prefix one stands for all."""
+    start, stop = bisect_left(keys, prefix), bisect_left(keys, prefix + LAST)
+    within = [word_of(key, prefix) for key in keys[start:stop]]
+    return [LOWEST] * (start > 0) + within + [HIGHEST] * (stop < len(keys))
 
 
 def _words(probe: Range, prefix: bytes) -> tuple[int, int]:

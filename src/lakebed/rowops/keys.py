@@ -50,6 +50,12 @@ class KeyValues:
         first, last = self.values[0], self.values[-1]
         return And((Compare(self.column, ">=", first), Compare(self.column, "<=", last)))
 
+    @property
+    def listed(self) -> Predicate:
+        """The same with every value that is known, however many: to be looked up, and not kept."""
+        every = self.are_all and len(self.values) > _MOST_LISTED
+        return In(self.column, tuple(self.values)) if every else self.predicate
+
     def may_be_in(self, target: Target, live: LiveFile) -> bool:
         spec = target.specs.get(live.file.spec_id)
         if not target.may_hold(self.predicate, live):

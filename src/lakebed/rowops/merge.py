@@ -94,7 +94,7 @@ def files_to_match(
     if not known:
         return every_file(target)
     reads = And(tuple(known))
-    near = target.candidates(reads)
+    near = target.candidates(And((*(v.listed for v in values), reads)))
     files = [f for f in near if all(v.may_be_in(target, f) for v in values)]
     if said is not None:
         files = [f for f in files if target.may_hold(said, f)]

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from unittest.mock import patch
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from lakebed.core import index_probe
 from lakebed.core.index_build import entries_of
 from lakebed.core.index_keys import common_prefix, key_of, word_of
 from lakebed.core.index_probe import ANYTHING, NOTHING, buckets_of, probe_of
@@ -77,7 +79,8 @@ def test_every_file_that_can_match_is_found(data: st.DataObject) -> None:
     placed = [(FileId(n + (gap if n > 2 else 0)), f) for n, f in enumerate(made)]
 
     kept = {i for i, f in placed if might_match(bound, f, found_specs[f.spec_id], schema)}
-    found = _find(schema, found_specs, placed, bound)
+    most_ranges = data.draw(st.sampled_from((0, 16)))  # values of a list are asked for otherwise
+    found = _find(schema, found_specs, placed, bound, most_ranges=most_ranges)
     event("all" if found is None else f"{len(kept)} kept")
     assert found is None or kept <= set(found)
     assert found is None or found == sorted(found)
@@ -94,9 +97,11 @@ def _find(
     placed: list[tuple[FileId, DataFile]],
     bound: Predicate,
     width: int = WIDTH,
+    most_ranges: int = 16,
 ) -> list[int] | None:
     """None: the index is of no use for the predicate."""
-    probe = probe_of(bound, buckets_of(list(of_specs.values())))
+    with patch.object(index_probe, "_MOST_RANGES", most_ranges):
+        probe = probe_of(bound, buckets_of(list(of_specs.values())))
     if probe == ANYTHING:
         return None
     store = Store(SqliteDialect(None, timeout_s=1, pool_size=1), timeout_s=1)
@@ -117,6 +122,7 @@ def _find(
     return found
 
 
+_TEXTS = ", ".join(f"'n{n:02d}'" for n in range(30))
 # Column type, partition terms, values of files one by one, condition, files that are found.
 EFFECTIVE: list[tuple[str, list[str], list[Stored | None], str, list[int]]] = [
     ("long", [], [1, 2, 3, 4, 5, 6, 7], "c = 5", [4]),
@@ -131,6 +137,9 @@ EFFECTIVE: list[tuple[str, list[str], list[Stored | None], str, list[int]]] = [
     ("timestamp", ["day(c)"], [0, 10**11, 2 * 10**11], "c < TIMESTAMP '1970-01-02'", [0]),
     ("string", [], [f"customer-0000{n}" for n in range(8)], "c = 'customer-00003'", [3]),
     ("string", [], ["b", "a", "abc", "ab", "c"], "c LIKE 'ab%'", [2, 3]),
+    ("string", [], ["b", "ab\u00fc", "ab\U0010ffff" * 30, "ac"], "c LIKE 'ab%'", [1, 2]),
+    ("long", [], [7, 1, 6, 2, 5, 3, 4], f"c IN ({', '.join(map(str, range(5, 50)))})", [0, 2, 4]),
+    ("string", [], ["n07", "n01", "x", "n90", "a"], f"c IN ({_TEXTS})", [0, 1]),
     ("boolean", [], [True, False, None, True], "c", [0, 3]),
     ("long", ["truncate(10, c)"], [5, 15, 25], "c = 17", [1]),
     ("binary", [], [b"a", b"b"], "c = X'62'", [1]),
