@@ -16,6 +16,7 @@ from lakebed.api.staging import Staged
 from lakebed.api.txtable import TransactionTable
 from lakebed.core.attach import Places
 from lakebed.core.commit import Committed, Conflict, Outcome
+from lakebed.core.ledger import VersionView
 from lakebed.core.upkeep import is_due
 from lakebed.model.changes import Proposal, UnchangedSince
 from lakebed.model.errors import (
@@ -297,8 +298,9 @@ def conflict_error(conflict: Conflict) -> CommitConflict:
 def finish(parts: Parts, committed: Committed, mode: str | None) -> dict[str, Commit]:
     """Publish what was committed, as asked. A failure is told, never raised: the commit stands."""
     commits = {}
-    for head, commit in committed.commits:
-        reason = publish_now(parts, head, commit, mode)
+    views = committed.views or (None,) * len(committed.commits)
+    for (head, commit), view in zip(committed.commits, views, strict=True):
+        reason = publish_now(parts, head, commit, mode, view)
         if reason is not None and reason != BACKGROUND:
             warn(f"{head.name} version {commit.version} is committed but not published: {reason}")
         names = None if commit.line == MAIN_LINE else parts.refs.names(head)
@@ -365,11 +367,21 @@ def refuse_branch(options: Options) -> None:
 
 
 def publish_now(
-    parts: Parts, head: TableHead, commit: CommitRecord | None, mode: str | None
+    parts: Parts,
+    head: TableHead,
+    commit: CommitRecord | None,
+    mode: str | None,
+    view: VersionView | None = None,
 ) -> str | None:
-    """What was committed, or what refs are now; why not, if it is not published."""
+    """What was committed, or what refs are now; why not, if it is not published.
+
+    `view` is the commit's, where it is at hand.
+    """
     try:
-        state = parts.catalog.state(head, commit.state_id if commit else head.state_id)
+        if view is not None:
+            state = view.state
+        else:
+            state = parts.catalog.state(head, commit.state_id if commit else head.state_id)
         mode = mode or str(parts.settings.value("publish.mode", state.properties))
         if mode == "background":
             parts.worker.notify(head.id)
@@ -379,7 +391,7 @@ def publish_now(
         if commit is not None and commit.line != MAIN_LINE:
             # Each line counts for itself, and all of them are published in one order.
             up_to = max(up_to, parts.catalog.get(head.id, str(head.name)).version)
-        drained = parts.drainer.drain(head.id, up_to=up_to)
+        drained = parts.drainer.drain(head.id, up_to=up_to, known=view)
     except LakebedError as error:
         return f"{error.code}: {error.message}"
     if drained.checkpoint_due:

@@ -24,9 +24,9 @@ from lakebed.core.attach import (
 )
 from lakebed.core.conflict import Clash, Since, find_clash
 from lakebed.core.crash import crash_point
-from lakebed.core.effects import find, losing_files, write
+from lakebed.core.effects import find, losing_files, seen, write
 from lakebed.core.hold import PAUSE_S, held_error, holding, must_wait
-from lakebed.core.ledger import typing_of
+from lakebed.core.ledger import VersionView, typing_of
 from lakebed.core.lines import find_commit, find_head
 from lakebed.core.naming import place_table
 from lakebed.core.runs import keep_run
@@ -61,10 +61,11 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """`commits` in the order of the proposal's tables."""
+    """`commits` in the order of the proposal's tables, and `views` of them where they are known."""
 
     commits: tuple[tuple[TableHead, CommitRecord], ...]
     replayed: bool = False
+    views: tuple[VersionView | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +223,15 @@ def place(tx: Tx, proposal: Proposal) -> Committed:
             raise _Refused(_conflict_of(head, need.version, "a table that was read has changed"))
     looked = [(ours, *_look(tx, proposal, ours)) for ours in proposal.tables]
     time_ms = max([tx.now_ms(), *(head.time_ms + 1 for _, head, _ in looked)])
-    placed = []
+    placed, views = [], []
     for ours, head, before in looked:
         found = find(tx, ours, head, before)
         effects = apply(proposal, ours, head, before, found=found, time_ms=time_ms)
-        write(tx, effects, before)
+        starts = write(tx, effects, before)
         _keep_shapes(tx, effects.head, ours)
         placed.append((effects.head, effects.commit))
-    committed = Committed(tuple(placed))
+        views.append(seen(tx, ours, effects, starts))
+    committed = Committed(tuple(placed), views=tuple(views))
     if proposal.run is not None:
         keep_run(tx, proposal.run, {str(h.name): (h.id, c.version) for h, c in placed})
     keep_answer(tx, proposal, answer_of(committed.commits))

@@ -1,16 +1,26 @@
 """What a commit touches as the rows have it now, and the writing of what it does to them."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from lakebed.core.apply import Effects, Found
-from lakebed.core.ledger import typing_of
+from lakebed.core.ledger import VersionView, typing_of
 from lakebed.core.lines import find_commit
 from lakebed.core.state import created, next_state, restored, upgrades
 from lakebed.meta import attachments, commits, files, lines, outbox, tables, vectors
 from lakebed.meta.store import Tx
-from lakebed.model.changes import DeleteRows, FastForward, RemoveFiles, Restore, TableChanges
+from lakebed.model.changes import (
+    AppendFiles,
+    DeleteRows,
+    FastForward,
+    RemoveFiles,
+    Restore,
+    TableChanges,
+)
 from lakebed.model.errors import BranchDiverged, NoChanges, VersionNotFound
 from lakebed.model.files import LiveFile
 from lakebed.model.history import LineRecord, TableHead, TableState
-from lakebed.model.ids import MAIN_LINE, FileId
+from lakebed.model.ids import MAIN_LINE, FileId, Version
 from lakebed.model.schema import files_fit
 from lakebed.model.vectors import Positions
 
@@ -105,16 +115,17 @@ def _refuse_unchecked(tx: Tx, branch: LineRecord, head: TableHead, now: TableSta
             )
 
 
-def write(tx: Tx, effects: Effects, before: TableState | None) -> None:
-    """`before` is the state that the table has in the rows, if any."""
+def write(tx: Tx, effects: Effects, before: TableState | None) -> Mapping[FileId, int]:
+    """The first row ids that files got by it; `before` is the state that the rows have, if any."""
     head, commit = effects.head, effects.commit
+    starts: Mapping[FileId, int] = {}
     if effects.state_is_new:
         tables.insert_state(tx, head.id, effects.state, before)
     commits.insert_commit(tx, commit)
     if effects.snapshot is not None:
         commits.insert_snapshot(tx, head.id, effects.snapshot)
     if effects.numbers_rows and effects.snapshot and effects.snapshot.first_row_id is not None:
-        files.number_rows(tx, head.id, effects.snapshot.first_row_id)
+        starts = files.number_rows(tx, head.id, effects.snapshot.first_row_id)
     _write_files(tx, effects)
     if commit.app_transaction is not None:
         attachments.put_app_transaction(
@@ -130,6 +141,46 @@ def write(tx: Tx, effects: Effects, before: TableState | None) -> None:
     else:
         lines.advance_line(tx, head)
         tables.advance_counters(tx, head)
+    return starts
+
+
+# Changes after which files are as the commit has them at hand.
+_PLAIN = AppendFiles | DeleteRows | RemoveFiles
+
+
+def seen(
+    tx: Tx, ours: TableChanges, effects: Effects, starts: Mapping[FileId, int]
+) -> VersionView | None:
+    """What a ledger would read of the version again; None where only the rows can tell."""
+    head, commit = effects.head, effects.commit
+    plain = all(isinstance(change, _PLAIN) for change in ours.changes)
+    if head.line != MAIN_LINE or not plain:
+        return None
+    # Not the state that the table had: a branch may have moved that since main's last commit.
+    last = find_commit(tx, head.id, Version(commit.version - 1), MAIN_LINE)
+    assert last is not None, (head.name, commit.version)
+    added = [replace(f, first_row_id=starts.get(f.id, f.first_row_id)) for f in effects.opened]
+    removed = [
+        replace(
+            f,
+            first_row_id=starts.get(f.id, f.first_row_id),
+            removed_version=commit.version,
+        )
+        for f in effects.closed
+    ]
+    return VersionView(
+        head,
+        commit,
+        effects.state,
+        tables.get_state(tx, head.id, last.state_id),
+        tuple(sorted(added, key=_by_id)),
+        tuple(sorted(removed, key=_by_id)),
+        (effects.snapshot,) if effects.snapshot else (),
+    )
+
+
+def _by_id(live: LiveFile) -> FileId:
+    return live.id
 
 
 def _write_files(tx: Tx, effects: Effects) -> None:

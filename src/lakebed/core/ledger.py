@@ -111,6 +111,10 @@ class Ledger:
         with self._read() as tx:
             return tables.get_table(tx, self.table_id)
 
+    def remember(self, view: VersionView) -> None:
+        """What a commit of this process has at hand need not be read again."""
+        self._view, self._shapes = view, None
+
     def view(self, version: Version, line: Line = MAIN_LINE) -> VersionView:
         """The last one is remembered: both formats look at a version one after the other."""
         view = self._view
@@ -149,16 +153,19 @@ class Ledger:
 
     def schemas(self) -> list[Schema]:
         """Every schema the table ever had, oldest first."""
-        if self._shapes is not None:
-            return self._shapes[0]
-        with self._read() as tx:
-            return tables.list_schemas(tx, self.table_id)
+        return self._all_shapes()[0]
 
     def specs(self) -> list[PartitionSpec]:
+        return self._all_shapes()[1]
+
+    def _all_shapes(self) -> tuple[list[Schema], list[PartitionSpec]]:
         if self._shapes is not None:
-            return self._shapes[1]
+            return self._shapes
         with self._read() as tx:
-            return tables.list_specs(tx, self.table_id)
+            shapes = tables.list_schemas(tx, self.table_id), tables.list_specs(tx, self.table_id)
+        if self._view is not None:
+            self._shapes = shapes  # of the version that is remembered
+        return shapes
 
     def sort_orders(self) -> list[SortOrder]:
         with self._read() as tx:

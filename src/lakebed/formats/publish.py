@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from lakebed.core.crash import crash_point
-from lakebed.core.ledger import Ledger
+from lakebed.core.ledger import Ledger, VersionView
 from lakebed.core.outbox import Outbox, Published
 from lakebed.formats.base import Publisher
 from lakebed.model.errors import DatabaseError, ForeignCommit, LakebedError, PublishError
@@ -54,16 +54,21 @@ class Drainer:
         up_to: int | None = None,
         most: int | None = None,
         force: bool = False,
+        known: VersionView | None = None,
     ) -> Drained:
         """Publish what is due, in order; `up_to` leaves later versions and checkpoints to others.
 
-        `most` rows of the outbox; `force` tries again at once what failed before.
+        `most` rows of the outbox; `force` tries again at once what failed before; `known` is a
+        version just committed.
         """
+        ledger = self._outbox.ledger(table_id)
+        if known is not None:
+            ledger.remember(known)
         with self._outbox.publishing(table_id):
             rows, now_ms = self._outbox.pending(table_id)
             chains = [r for r in rows if up_to is None or (r.version <= up_to and r.kind != PURGE)]
             chains = [r for r in chains if r.kind != CHECKPOINT][:most]
-            drained = self._drain(self._outbox.ledger(table_id), chains, now_ms, force=force)
+            drained = self._drain(ledger, chains, now_ms, force=force)
         due = drained.checkpoint_due or any(r.kind == CHECKPOINT for r in rows)
         if up_to is None and due:
             self._drain_checkpoints(table_id, force=force)

@@ -166,7 +166,7 @@ def row_starts(tx: Tx, table_id: TableId) -> dict[FileId, int]:
     return {FileId(file_id): at for (file_id, _), at in zip(rows, starts, strict=False)}
 
 
-def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
+def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> dict[FileId, int]:
     """Give files their first row ids, in the order of their ids: removed ones too, which a
     restored version may show again."""
     rows = tx.all(
@@ -174,11 +174,13 @@ def number_rows(tx: Tx, table_id: TableId, first_row_id: int) -> None:
         " WHERE table_id = ? AND first_row_id IS NULL ORDER BY file_id",
         (table_id,),
     )
-    starts = accumulate((count for _, count in rows), initial=first_row_id)
+    counted = accumulate((count for _, count in rows), initial=first_row_id)
+    starts = {FileId(file_id): at for (file_id, _), at in zip(rows, counted, strict=False)}
     tx.run_many(
         "UPDATE files SET first_row_id = ? WHERE table_id = ? AND file_id = ?",
-        [(start, table_id, file_id) for (file_id, _), start in zip(rows, starts, strict=False)],
+        [(start, table_id, file_id) for file_id, start in starts.items()],
     )
+    return starts
 
 
 def row_numbers(tx: Tx, table_id: TableId, first: int, last: int) -> list[tuple[int | None, int]]:
