@@ -4,6 +4,8 @@ import random
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed import Lake
@@ -14,7 +16,7 @@ FIRST = 1_000  # the id that the second file begins with
 
 
 def test_every_reader_leaves_out_deleted_rows_of_files_with_many_row_groups(
-    lake: Lake, spark: SparkSession
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sp = lake.spark(spark)
     settings = {"write.parquet.row-group-rows": "64"}
@@ -43,6 +45,23 @@ def test_every_reader_leaves_out_deleted_rows_of_files_with_many_row_groups(
         frames += [sp.table("s.t", reader=reader).where(each) for each in filters]
         expected = [rows_of(table.scan(where=each).to_arrow()) for each in filters]
         assert rows_of_each(frames) == [*expected, *expected]
+    with monkeypatch.context() as patch:  # by a join, as where files are many
+        patch.setattr("lakebed.engines.spark.bitmap._MOST_FILES", 0)
+        frames = [sp.table("s.t", reader="parquet", where=each) for each in filters]
+    assert rows_of_each(frames) == expected
+
+
+def test_a_file_that_is_not_the_one_that_was_planned_gives_no_rows(
+    lake: Lake, spark: SparkSession
+) -> None:
+    table = lake.create_table("s.t", "id long, v string")
+    table.append([{"id": n, "v": "x"} for n in range(10)])
+    table.delete("id = 3")
+    path = Path(table.location) / table.files()[0].path
+    pq.write_table(pq.read_table(path), path, compression="none", write_statistics=False)
+
+    with pytest.raises(PySparkException, match=rf"{path.name} has another size"):
+        lake.spark(spark).table("s.t", reader="parquet").count()
 
 
 def _row_groups(path: Path) -> list[int]:

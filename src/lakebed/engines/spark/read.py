@@ -12,6 +12,7 @@ from pyspark.sql import types as st
 
 from lakebed.core.plan import Plan
 from lakebed.engines.arrow.metadata import METADATA, STORED
+from lakebed.engines.spark import bitmap
 from lakebed.engines.spark import files as about
 from lakebed.engines.spark.columns import Shape
 from lakebed.engines.spark.origins import without_lines
@@ -91,27 +92,35 @@ class _Scan:
         listed = [shape.shown(field) for field in self._fields()]
         listed += [named(name).alias(name) for name in self._stored()]
         place = rows.metadataColumn("_metadata")
-        key, names = self._key(), self._about_names()
+        key, size = self._free("file"), self._free("size")
         listed += [place.getField("row_index").alias(_POSITION)]
-        listed += [place.getField("file_name").alias(key)]
+        listed += [place.getField("file_name").alias(key), place.getField("file_size").alias(size)]
         found = rows.select(*listed)
-        if not group.losing and about.can_choose(files):
+        losing = [(f, self.plan.deleted[f.id]) for f in files if group.losing]
+        if about.can_choose(files) and bitmap.can_hold(losing):
             known = about.chosen(list(zip(numbers, files, strict=True)), key)
+            found = self._matching(found)  # first: fewer rows are looked up
+            if losing:
+                found = bitmap.left(
+                    self.session, found, losing, position=_POSITION, name=key, size=size
+                )
         else:
-            found = self._joined(found, numbers, key, names)
-            known = {n: named(column) for n, column in zip(about.COLUMNS, names, strict=True)}
-        if group.losing:
-            found = found.where(about.is_there(known[about.THERE], named(_POSITION)))
+            found, known = self._joined(found, numbers, key)
+            if losing:
+                found = found.where(about.is_there(known[about.THERE], named(_POSITION)))
+            found = self._matching(found)
         asked = [self._about(name, known).alias(name) for name in self.metadata]
-        return self._matching(found).select(*map(named, self.plan.columns), *asked)
+        return found.select(*map(named, self.plan.columns), *asked)
 
     def _joined(
-        self, rows: DataFrame, numbers: Sequence[int], key: str, names: Sequence[str]
-    ) -> DataFrame:
+        self, rows: DataFrame, numbers: Sequence[int], key: str
+    ) -> tuple[DataFrame, dict[str, Column]]:
+        names = [self._free(f"about_{name}") for name in about.COLUMNS]
         files = [(n, self.plan.files[n]) for n in numbers]
         deleted = self.plan.deleted
         known = about.about_files(self.session, [(n, f, deleted.get(f.id)) for n, f in files])
-        return rows.join(known.toDF(*names), named(key) == named(names[0]), "inner")
+        joined = rows.join(known.toDF(*names), named(key) == named(names[0]), "inner")
+        return joined, dict(zip(about.COLUMNS, map(named, names), strict=True))
 
     def _plain(self, rows: DataFrame, shape: Shape) -> DataFrame:
         """Nothing is selected that is there already: every column takes Spark a while."""
@@ -174,12 +183,6 @@ class _Scan:
             case _:
                 assert name in METADATA, name
                 return F.coalesce(named(name), known[about.SEQUENCE])
-
-    def _key(self) -> str:
-        return self._free("file")
-
-    def _about_names(self) -> list[str]:
-        return [self._free(f"about_{name}") for name in about.COLUMNS]
 
     def _free(self, name: str) -> str:
         """A name that no column of the table has."""
