@@ -62,6 +62,11 @@ _PATTERNS: tuple[tuple[str, type[LakebedError], str], ...] = (
         "leave such values out, or say with CASE what they give",
     ),
     (r"Values were not provided|Parameter argument", SqlParameters, "give a value for each"),
+    (
+        r"cannot contain aggregates",
+        SqlError,
+        "here is one row at a time: write a subquery, as in (SELECT sum(x) FROM t)",
+    ),
     (r"No magic bytes|too small to be a Parquet|[Cc]orrupt", DataCorrupt, "run `lakebed check`"),
     (r"No files found that match|Cannot open file .*No such file", ObjectMissing, _MISSING),
     (r"No space left", StorageFull, "make room on the disk that query.spill-folder is on"),
@@ -74,6 +79,7 @@ _COLUMN = re.compile(
 )
 _CANDIDATES = re.compile(r"(?:Candidate (?:bindings|Entries): :? ?|Did you mean )([^\n?]+)\??")
 _PLACE = re.compile(r"\n\nLINE (\d+): ([^\n]*)\n( *)\^*")
+_OURS = ("_file", "_pos")  # columns of relations in which rows are found
 # What DuckDB adds that does not hold here, or is too much.
 _NOISE = re.compile(r"\n\tCandidate functions:.*|\. Use TRY\(\.\.\.\).*", re.DOTALL)
 
@@ -118,7 +124,7 @@ def to_error(message: str, text: Text) -> LakebedError:
 
 def _did_you_mean(name: str, body: str) -> str:
     found = _CANDIDATES.search(body)
-    names = re.findall(r'"([^"]+)"', found[1]) if found else []
+    names = [n for n in re.findall(r'"([^"]+)"', found[1]) if n not in _OURS] if found else []
     close = difflib.get_close_matches(name.casefold(), [n.casefold() for n in names], n=1)
     if close:
         return f"did you mean {next(n for n in names if n.casefold() == close[0])}?"

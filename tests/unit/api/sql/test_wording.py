@@ -48,6 +48,17 @@ def test_error_shows_the_line_and_marks_the_place(lake: Lake) -> None:
     assert error.hint == "did you mean name?"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["DELETE FROM s.t WHERE zzz = 1", "UPDATE s.t SET name = zzz", "DELETE FROM s.t WHERE _p = 1"],
+)
+def test_columns_that_only_the_engine_has_are_not_suggested(lake: Lake, text: str) -> None:
+    hint = refusal(lake, text).hint
+
+    assert "_pos" not in hint
+    assert "_file" not in hint
+
+
 def test_error_in_a_script_names_the_statement(lake: Lake) -> None:
     error = refusal(lake, "SELECT 1;\nSELECT nme FROM s.t")
 

@@ -26,7 +26,7 @@ LONG = "SELECT " + ", ".join(f"{n} AS c{n}" for n in range(60)) + ", amont FROM 
         ("SELECT amount + name FROM t", "SQL_TYPES", (1, 15), "cast"),
         ("SELECT DATE '2020-01-01' < 5", "SQL_TYPES", (1, 8), "cast"),
         ("SELEC 1", "SQL_SYNTAX", (1, 1), "place"),
-        ("SELECT amount FROM t WHERE sum(amount) > 1", "SQL_SYNTAX", (1, 28), "correct"),
+        ("SELECT amount FROM t WHERE sum(amount) > 1", "SQL_SYNTAX", (1, 28), "subquery"),
         ("SELECT 1 // (amount - 1) FROM t", "DIVISION_BY_ZERO", None, "nullif"),
         ("SELECT 1 % (amount - 1) FROM t", "DIVISION_BY_ZERO", None, "nullif"),
         ("SELECT 9223372036854775807 + amount FROM t", "VALUE_OUT_OF_RANGE", None, "wider"),
