@@ -3,13 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.api.lake import Lake
 from lakebed.model.errors import LakebedError
 from lakebed.pipelines import Pipeline, changes, expect, files, source
-from tests.spark.shop import rows
+from tests.spark.shop import add, rows
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -61,6 +63,51 @@ def test_a_csv_file_with_other_columns_or_short_rows_is_refused(
     assert not lake.has_table("b.raw")
 
 
+def test_parquet_files_give_every_column_that_one_of_them_has(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"id": [2], "name": ["b"]}), tmp_path / "2.parquet")
+    p = Pipeline("p", folder=tmp_path)
+
+    @p.step("b.raw")
+    def raw(new: DataFrame = files("*.parquet")) -> DataFrame:
+        return new
+
+    p.run(lake, session=spark)
+    assert rows(lake, "b.raw", "id", "name") == [(1, None), (2, "b")]
+
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "3.parquet")
+    pq.write_table(pa.table({"id": [4]}), tmp_path / "4.parquet")
+    with pytest.raises(LakebedError, match=r"(?s)step b\.raw .*STRING.*BIGINT|BIGINT.*STRING"):
+        p.run(lake, session=spark)
+
+
+def test_rows_that_share_a_primary_key_change_once_and_steps_may_share_a_quarantine(
+    orders: Lake, spark: SparkSession
+) -> None:
+    p = Pipeline("p")
+
+    @p.step("s.log")
+    @expect.drop("amount < 30", quarantine="s.rejected")
+    def log(new: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return new
+
+    @p.step("s.days")
+    @expect.drop("day <> 'tue'", quarantine="s.rejected")
+    def days(new: DataFrame = changes("bronze.orders")) -> DataFrame:
+        return new.select("day", "id")
+
+    add(orders, (1, "mon", 11.0))
+    p.run(orders, session=spark)
+    orders.table("bronze.orders").update({"amount": "amount + 10"}, "id < 3")
+    p.run(orders, session=spark)
+
+    changed = [("insert", 1), ("insert", 1), ("insert", 2), ("insert", 3)]
+    assert rows(orders, "s.log", "op", "id") == [*changed, ("update", 1), ("update", 1)]
+    assert rows(orders, "s.rejected", "_reason", "id") == [("amount < 30", 2), ("day <> 'tue'", 3)]
+
+
 def test_an_input_that_was_renamed_is_read_on_from_where_it_was(
     orders: Lake, spark: SparkSession
 ) -> None:
@@ -101,15 +148,13 @@ def test_maps_and_microseconds_tell_rows_apart(lake: Lake, spark: SparkSession) 
 
         return p
 
-    second, third = (NOON, NOON + timedelta(microseconds=1), {"x": 1}), (NOON, NOON, {"x": 2})
+    soon, day = NOON + timedelta(microseconds=1), timedelta(days=1)
     told((NOON, NOON, {"x": 1})).run(lake, session=spark)
-    told((NOON + timedelta(days=1), *second[1:])).run(lake, session=spark)
-    told(*[(NOON + timedelta(days=2), *third[1:])] * 2).run(lake, session=spark)
+    twice = [(NOON + 2 * day, NOON, {"x": 2})] * 2
+    told((NOON + day, soon, {"x": 1}), *twice).run(lake, session=spark)
 
-    assert [seen for (seen,) in rows(lake, "s.history", "seen")] == [NOON, NOON, second[1]]
+    assert [seen for (seen,) in rows(lake, "s.history", "seen")] == [NOON, NOON, soon]
     assert [parts for (parts,) in rows(lake, "s.newest", "parts")] == [[("x", 2)]]
-    run = told((NOON + timedelta(days=2), *third[1:])).run(lake, session=spark)
-    assert run.report.written == {}
 
 
 def test_rows_that_are_to_go_are_not_judged_and_one_of_several_that_is_right_stays(

@@ -12,6 +12,8 @@ from lakebed.model.errors import CommitConflict, LakebedError, StepFailed
 from lakebed.pipelines.plan import Planned
 from lakebed.pipelines.step import Step
 
+_MORE = 5  # lines, where the first one only leads up to them
+
 
 def user_line(error: BaseException, file: str) -> str:
     """`file.py:12`: the innermost line of the user's file that led to the error."""
@@ -99,6 +101,8 @@ def _spoken(error: BaseException) -> tuple[str, str]:
     if isinstance(error, Py4JError) and len(lines) > 1:
         lines = [lines[1].lstrip(": "), *lines[2:]]  # the first names a call that nobody made
     first = lines[0] if lines else ""
+    for line in lines[1:_MORE] if first.endswith(":") else ():
+        first = f"{first} {line}"
     python = [line for line in lines if line.startswith(("Traceback", "pyspark.errors"))]
     if python:
         # An exception inside a Python function that Spark called: its own last line says it.

@@ -2,7 +2,7 @@
 
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakebed.model.errors import PipelineInvalid, UnsupportedFeature
@@ -48,9 +48,9 @@ def change_feed(context: Context, given: Changes, after: Version | None) -> Data
 
 def _by_key(gone: DataFrame, came: DataFrame, key: list[str], op: str) -> DataFrame:
     names = came.columns
-    old = gone.select(F.struct(*map(col, names)).alias("old"))
-    new = came.select(F.struct(*map(col, names)).alias("new"))
+    old, new = _numbered(gone, key, names, "old"), _numbered(came, key, names, "new")
     on = [_field("old", name).eqNullSafe(_field("new", name)) for name in key]
+    on.append(F.col("old_number") == F.col("new_number"))
     joined = old.join(new, reduce(Column.__and__, on), "full_outer")
     kind = (
         F.when(F.col("old").isNull(), INSERT)
@@ -60,6 +60,13 @@ def _by_key(gone: DataFrame, came: DataFrame, key: list[str], op: str) -> DataFr
     shown = F.coalesce("new", "old")
     listed = [shown.getField(name).alias(name) for name in names]
     return joined.select(*listed, kind.alias(op)).where(col(op).isNotNull())
+
+
+def _numbered(rows: DataFrame, key: list[str], names: list[str], side: str) -> DataFrame:
+    """Nobody checks a primary key: rows that share one meet one another, each once."""
+    each = Window.partitionBy(*map(col, key)).orderBy(*map(col, key))
+    number = F.row_number().over(each).alias(f"{side}_number")
+    return rows.select(F.struct(*map(col, names)).alias(side), number)
 
 
 def _by_row(gone: DataFrame, came: DataFrame, given: Changes) -> DataFrame:

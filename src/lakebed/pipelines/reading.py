@@ -17,11 +17,14 @@ from lakebed.pipelines.listing import list_files
 from lakebed.pipelines.net import change_feed, net_changes
 from lakebed.pipelines.plan import Planned
 
+_EVERY_COLUMN = {"mergeSchema": "true"}  # also those that only some of the files have
 # A row that cannot be read is no NULL: neither one that is short where the step asks for its other
 # columns alone, nor one of a file whose columns stand in another order.
 _STRICT = {
     "csv": {"mode": "FAILFAST", "enforceSchema": "false", "columnPruning": "false"},
     "json": {"mode": "FAILFAST"},
+    "parquet": _EVERY_COLUMN,
+    "orc": _EVERY_COLUMN,
 }
 _WILDCARD = re.compile(r"[][{}*?\\]")  # what a path says to Spark unless it is escaped
 _AT_ONCE = 1_000  # files to ask the database for: what was read is never held as a whole

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -204,7 +204,7 @@ class _Work:
             tuple(c for o in outcomes for c in o.cursors),
             tuple(m for o in outcomes for m in o.marks),
             tuple(f for o in outcomes for f in o.forgotten),
-            tuple(d for o in outcomes for d in o.derivations),
+            _told_once([d for o in outcomes for d in o.derivations]),
         )
 
     def _check(self) -> None:
@@ -363,6 +363,15 @@ def _told(
         else r
         for name, r in readings.items()
     }
+
+
+def _told_once(derivations: Sequence[Derivation]) -> tuple[Derivation, ...]:
+    """Several steps may make one table of the same input: rows that they reject."""
+    found: dict[tuple[str, str], Derivation] = {}
+    for each in derivations:
+        known = found.setdefault((each.output, each.input), each)
+        found[each.output, each.input] = replace(known, columns={**each.columns, **known.columns})
+    return tuple(found.values())
 
 
 def _counted(context: Context, reading: Reading) -> InputReport:
