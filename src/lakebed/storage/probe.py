@@ -2,8 +2,10 @@
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Barrier
 
+from lakebed.model.errors import LakebedError
 from lakebed.storage.base import Storage
 
 _FOLDER = ".lakebed-probe"
@@ -26,8 +28,11 @@ def _one_wins(storage: Storage, path: str) -> bool:
     try:
         with ThreadPoolExecutor(len(values)) as pool:
             won = list(pool.map(put, values))
-        if won.count(True) != 1 or storage.put_if_absent(path, b"three"):
-            return False
-        return storage.get(path) == values[won.index(True)]
-    finally:
-        storage.delete(path)
+        decided = won.count(True) == 1 and not storage.put_if_absent(path, b"three")
+        decided = decided and storage.get(path) == values[won.index(True)]
+    except LakebedError:
+        with suppress(LakebedError):  # it must not hide why nothing works
+            storage.delete(path)
+        raise
+    storage.delete(path)
+    return decided

@@ -81,6 +81,12 @@ def _meaning(error: Exception, place: Place) -> tuple[type[LakebedError], str, s
             f"there is no bucket {place.bucket!r}",
             "Create the bucket, or correct the endpoint or region that it is looked for in.",
         )
+    if code == "RequestTimeTooSkewed":
+        return (
+            StorageDenied,
+            "the clocks of this machine and of the store differ by too much",
+            "Set this machine's clock, best by NTP: what is signed at other times is refused.",
+        )
     if isinstance(error, PermissionDeniedError | UnauthenticatedError) or code in _DENIED:
         return StorageDenied, f"the store refuses access ({code or 'no reason given'})", _KEYS
     if isinstance(error, FileNotFoundError):
