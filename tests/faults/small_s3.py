@@ -11,7 +11,7 @@ from email.utils import formatdate
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from lakebed.storage.objects.storage import ObjectStorage
 from lakebed.storage.place import parse_place
@@ -31,6 +31,7 @@ class SmallS3:
     cut_parts: int = 0  # so many parts are cut off while they are sent
     ignores_conditions: bool = False
     denies: bool = False
+    denied_folder: str = ""  # writes below a folder of this name are refused
 
     def storage(self, *, retry_s: float = 20.0) -> ObjectStorage:
         options = {**KEYS, "endpoint": self.endpoint}
@@ -129,7 +130,23 @@ class _Handler(BaseHTTPRequestHandler):
         self._read(with_body=False)
 
     def do_GET(self) -> None:
-        self._read(with_body=True)
+        if "list-type" in self._query():
+            return self._list(self._query().get("prefix", ""))
+        return self._read(with_body=True)
+
+    def _list(self, prefix: str) -> None:
+        if self._refused():
+            return None
+        bucket, now = self._path().rstrip("/"), "2026-01-01T00:00:00.000Z"
+        start = f"{bucket}/{prefix}"
+        listed = "".join(
+            f"<Contents><Key>{unquote(path).removeprefix(bucket + '/')}</Key>"
+            f"<LastModified>{now}</LastModified><Size>{len(body)}</Size></Contents>"
+            for path, body in sorted(self.s3.objects.items())
+            if unquote(path).startswith(start)
+        )
+        xml = f"<ListBucketResult><IsTruncated>false</IsTruncated>{listed}</ListBucketResult>"
+        return self._answer(200, xml.encode())
 
     def _read(self, *, with_body: bool) -> None:
         if self._refused():
@@ -160,7 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refused(self) -> bool:
         self.s3.requests.append(f"{self.command} {self.path}")
-        if self.s3.denies:
+        folder, writes = self.s3.denied_folder, self.command in ("PUT", "POST")
+        if self.s3.denies or (folder and writes and f"/{folder}/" in self.path):
             self._answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
             return True
         if self.s3.take("overloaded"):

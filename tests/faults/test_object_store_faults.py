@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakebed
@@ -190,3 +191,49 @@ def test_a_lake_in_postgres_refuses_a_store_that_ignores_conditions(
 
     with pytest.raises(UnsupportedFeature, match="two writers"):
         lakebed.init(postgres_url, warehouse="s3://bucket/w", storage_options=options)
+
+
+@pytest.fixture
+def table(s3: SmallS3, tmp_path: Path) -> Iterator[lakebed.Table]:
+    options = {**KEYS, "endpoint": s3.endpoint}
+    with lakebed.init(tmp_path / "l", warehouse="s3://bucket/w", storage_options=options) as lake:
+        table = lake.create_table("a.t", pa.schema([("id", pa.int64())]))
+        table.append(pa.table({"id": [1]}))
+        yield table
+
+
+def test_a_store_that_takes_no_data_leaves_the_table_as_it_was(
+    s3: SmallS3, table: lakebed.Table
+) -> None:
+    s3.denied_folder = "data"
+
+    with pytest.raises(StorageDenied):
+        table.append(pa.table({"id": [2]}))
+    with pytest.raises(StorageDenied):
+        table.update({"id": "id + 1"}, "id = 1")
+
+    assert table.version == 1
+    assert table.to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("folder", "kept"), [("metadata", "delta"), ("_delta_log", "iceberg"), ("_deletes", "delta")]
+)
+def test_a_store_that_fails_after_the_commit_gets_what_it_lacks_later(
+    s3: SmallS3, table: lakebed.Table, tmp_path: Path, folder: str, kept: str
+) -> None:
+    table.append(pa.table({"id": [2, 3, 4]}))
+    s3.denied_folder = folder
+
+    with pytest.warns(lakebed.PublishWarning, match="STORAGE_DENIED"):
+        commit = table.delete("id = 3")
+
+    assert (commit.version, commit.published) == (3, False)
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2, 4]
+    options = {**KEYS, "endpoint": s3.endpoint}
+    with lakebed.open(tmp_path / "l", storage_options=options) as other:
+        assert {lag.format for lag in other.status().lags} == {"delta", "iceberg"} - {kept}
+        s3.denied_folder = ""
+        other.publish()
+        assert other.status().lags == ()
+        assert other.check().clean
