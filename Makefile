@@ -59,7 +59,7 @@ bench: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## measure beside other
 	$(WITH_SERVERS) $(BIN)/python -m benchmarks.run $(ARGS)
 
 bench-quick: $(VENV)/.ready $(BENCH)/.ready $(DUCKLAKE)/.ready ## small commits alone, fewer of them (under 3 minutes)
-	$(BIN)/python -m benchmarks.run --repeat 3 --size commits=50 --size rows=30000 \
+	$(BIN)/python -m benchmarks.run --repeat 2 --size commits=50 --size rows=30000 \
 		--only appends --only append-writers --only buffered-writes $(ARGS)
 
 soak: $(VENV)/.ready ## a lake under load for 20 minutes: writers, a reader, publishers, kills, checks; ARGS="--minutes 5"

@@ -17,6 +17,8 @@ COLUMNS = "writer int not null, n long not null, word string"
 EVENTS, PAIRS = "soak.events", "soak.pairs"
 _KEEP = 200  # newest rows that a writer leaves behind when it clears up
 _PAUSE_S = 0.02
+_LOOK = 10  # rows between two looks at the backlog
+_FAR_BEHIND = 200  # versions that wait: publication is given time, so that the load is steady
 
 
 class Notes:
@@ -58,6 +60,9 @@ def write(lake: lakebed.Lake, number: int, log: Path, stop: threading.Event) -> 
         notes.write("ack", n)
         notes.next = n + 1
         stop.wait(_PAUSE_S)
+        while n % _LOOK == 0 and lake.status().backlog.versions > _FAR_BEHIND:
+            if stop.wait(_PAUSE_S * 10):
+                break
 
 
 def read(lake: lakebed.Lake, stop: threading.Event) -> None:
