@@ -17,6 +17,9 @@ import lakebed
 from lakebed import Lake, Table
 from lakebed.model.errors import CommitConflict
 from tests.interop.duckdb155 import asked_of_duckdb
+from tests.interop.every_type import CASES, Case
+from tests.interop.every_type import ROWS as TYPE_ROWS
+from tests.interop.plain import plain_rows
 from tests.stores import Bucket, new_bucket
 
 pytestmark = [
@@ -86,6 +89,18 @@ def test_the_lake_reads_what_it_wrote_with_every_engine(lake: Lake, table: Table
     assert by_id(table.scan().to_polars().collect().to_arrow()) == EXPECTED
     found = lake.sql("SELECT id FROM shop.orders WHERE \"at\" < '1970-01-01 00:00:03'")
     assert found.to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_type_comes_back_from_the_bucket(lake: Lake, case: Case) -> None:
+    table = case.build(lake)
+    whole = plain_rows(case.rows(table.arrow_schema, range(TYPE_ROWS)))
+
+    for version in (table.version // 2, table.version):
+        rows = {key: row for key, row in whole.items() if key < case.rows_at(version)}
+        assert plain_rows(table.scan(version=version).to_arrow()) == rows
+    assert plain_rows(lake.sql(f"SELECT * FROM {table.name}").to_arrow()) == rows
+    assert lake.check(table.name).findings == []
 
 
 def test_published_places_are_in_the_bucket(table: Table, bucket: Bucket) -> None:
