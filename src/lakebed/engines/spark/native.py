@@ -33,6 +33,7 @@ _FLOATS = (Primitive("float"), Primitive("double"))
 _DAY_MICROS = 86_400_000_000
 _READERS = 8
 _ROW_GROUP_ROWS = 2**18  # Iceberg's reader skips no pages: it takes row groups whole
+_DICTIONARY_BYTES = 2**18  # each row group begins anew; Parquet's 1 MiB is for larger ones
 _CODECS = ("zstd", "snappy", "gzip")  # that mean the same to both writers
 # What a session of the user's own may have set to something else.
 _TIMES = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
@@ -87,6 +88,7 @@ def write_natively(frame: DataFrame, order: Order, storage: Storage) -> list[Dat
             "mapreduce.fileoutputcommitter.algorithm.version": "1",
             "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
             "parquet.block.row.count.limit": str(min(options.row_group_rows, _ROW_GROUP_ROWS)),
+            "parquet.dictionary.page.size": str(_DICTIONARY_BYTES),
             "maxRecordsPerFile": str(rows_per_file(order.schema, options.target_file_size_bytes)),
         }
     ).parquet(storage.location(f"{order.root}/{folder}"))
