@@ -21,6 +21,7 @@ _MORE_ROOM = (
     " (spark.executor.memoryOverhead), or make smaller partitions"
 )
 _LOST = re.compile(r"ExecutorLostFailure \(([^\n]*)")
+_UNANSWERED = re.compile(r"An error occurred while calling \S+")  # what Java says comes behind it
 _CRASHED = "Python worker exited unexpectedly"
 _ENDED = ("SparkContext was shut down", "stopped SparkContext")
 
@@ -52,7 +53,9 @@ def loss_in(error: BaseException) -> tuple[str, str] | None:
             "the executors' own logs say more; then run again",
         )
     # Python's own error: Java is gone. What a function meets in its worker comes as another one.
-    gone = isinstance(error, ConnectionError | Py4JNetworkError)
+    gone = isinstance(error, ConnectionError | Py4JNetworkError) or (
+        isinstance(error, Py4JError) and _UNANSWERED.fullmatch(text) is not None
+    )
     if gone or any(said in text for said in _ENDED):
         return "Spark itself ended meanwhile, as it does when its memory runs out", _MORE_MEMORY
     return None
