@@ -122,6 +122,10 @@ def _find(
     return found
 
 
+_OF_TWO_PREFIXES: list[Stored | None] = [
+    *(f"first-{n}" for n in range(8)),
+    *(f"second-{n}" for n in range(8)),
+]
 _TEXTS = ", ".join(f"'n{n:02d}'" for n in range(30))
 # Column type, partition terms, values of files one by one, condition, files that are found.
 EFFECTIVE: list[tuple[str, list[str], list[Stored | None], str, list[int]]] = [
@@ -139,6 +143,8 @@ EFFECTIVE: list[tuple[str, list[str], list[Stored | None], str, list[int]]] = [
     ("string", [], ["b", "a", "abc", "ab", "c"], "c LIKE 'ab%'", [2, 3]),
     ("string", [], ["b", "ab\u00fc", "ab\U0010ffff" * 30, "ac"], "c LIKE 'ab%'", [1, 2]),
     ("long", [], [7, 1, 6, 2, 5, 3, 4], f"c IN ({', '.join(map(str, range(5, 50)))})", [0, 2, 4]),
+    ("string", [], _OF_TWO_PREFIXES, "c = 'first-4' OR c = 'second-2'", [4, 10]),
+    ("string", [], _OF_TWO_PREFIXES, "c IN ('first-4', 'second-2')", [4, 10]),
     ("string", [], ["n07", "n01", "x", "n90", "a"], f"c IN ({_TEXTS})", [0, 1]),
     ("boolean", [], [True, False, None, True], "c", [0, 3]),
     ("long", ["truncate(10, c)"], [5, 15, 25], "c = 17", [1]),
@@ -189,11 +195,18 @@ def test_one_odd_value_does_not_blur_a_chunk() -> None:
     placed = [(FileId(n), f) for n, f in enumerate(made)]
 
     def found(where: str) -> list[int] | None:
-        return _find(schema, {}, placed, bind(parse_predicate(where), schema), width=25)
+        bound = bind(parse_predicate(where), schema)
+        return _find(schema, {}, placed, bound, width=25, most_ranges=1)
 
     assert found("c = 'customer-00003'") == [4]
     assert found("c = 'zz'") == [0]
     assert found("c = ''") == [24]
+    assert found("c IN ('customer-00003', 'zz')") == [0, 4]
+    assert found("c IN ('', 'customer-00009', 'x')") == [
+        0,
+        10,
+        24,
+    ]  # of "x" and "zz" no more is kept
 
 
 def test_files_without_rows_and_missing_ids_are_not_found() -> None:
