@@ -225,3 +225,11 @@ def test_condition_that_holds_for_no_row_finds_nothing() -> None:
 
     assert probe_of(bind(parse_predicate("c = 2.5"), schema), {}) == NOTHING
     assert probe_of(bind(parse_predicate("c != 2"), schema), {}) == ANYTHING
+
+
+@pytest.mark.parametrize(
+    "where", ["c != 6", "NOT c = 6", "c NOT IN (6, 7)", "NOT (c = 6 AND c IS NULL)"]
+)
+def test_what_no_range_can_say_lets_every_file_through(where: str) -> None:
+    schema = new_schema(parse_schema("c long"))
+    assert probe_of(bind(parse_predicate(where), schema), {}) == ANYTHING
