@@ -27,6 +27,7 @@ from lakebed.model.errors import (
 if TYPE_CHECKING:
     from lakebed.api.lake import Lake
     from lakebed.api.settings import Settings
+    from lakebed.core.outbox import Outbox
     from lakebed.formats.lag import LagWatch
     from lakebed.formats.publish import Drainer
     from lakebed.meta.dialect import Dialect
@@ -374,11 +375,7 @@ def _wire(
     from lakebed.core.upkeep import Upkeep
     from lakebed.core.views import Views
     from lakebed.engines.duckdb.pool import Pool
-    from lakebed.formats.base import Publisher
-    from lakebed.formats.delta.publish import DeltaPublisher
-    from lakebed.formats.iceberg.publish import IcebergPublisher
     from lakebed.formats.lag import LagWatch
-    from lakebed.formats.publish import Drainer
     from lakebed.formats.worker import Worker
     from lakebed.security.policy import OWNER
 
@@ -387,10 +384,7 @@ def _wire(
     settings.all()  # a bad value is told now, not after a commit
     storage, cache = _storage(place, found[1], settings)
     outbox = Outbox(store)
-    delta = DeltaPublisher(storage, settings.value, _change_files(storage, settings))
-    iceberg = IcebergPublisher(storage, settings.value)
-    publishers: dict[str, Publisher] = {delta.format: delta, iceberg.format: iceberg}
-    drainer = Drainer(outbox, storage, publishers, settings.value)
+    drainer = _drainer(outbox, storage, settings)
     lag = LagWatch(outbox, lambda: float(settings.value("publish.lag-warn-s")))
     worker = Worker("publish", partial(_publish_behind, drainer, lag))
     index, extremes = FileIndex(store), Extremes(store)
@@ -426,6 +420,18 @@ def _wire(
             worker.notify(row.table_id)  # what a process before us left behind
     _open_lakes.add(lake)
     return lake
+
+
+def _drainer(outbox: "Outbox", storage: "Storage", settings: "Settings") -> "Drainer":
+    from lakebed.formats.base import Publisher
+    from lakebed.formats.delta.publish import DeltaPublisher
+    from lakebed.formats.iceberg.publish import IcebergPublisher
+    from lakebed.formats.publish import Drainer
+
+    delta = DeltaPublisher(storage, settings.value, _change_files(storage, settings))
+    iceberg = IcebergPublisher(storage, settings.value)
+    publishers: dict[str, Publisher] = {delta.format: delta, iceberg.format: iceberg}
+    return Drainer(outbox, storage, publishers, settings.value)
 
 
 def _publish_behind(drainer: "Drainer", lag: "LagWatch", table_id: "TableId") -> None:
