@@ -4,6 +4,7 @@ Every leaf gives the outcomes that are possible in the file; doubt adds outcomes
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ def might_match(
     predicate: Predicate, file: DataFile, spec: PartitionSpec | None, schema: Schema
 ) -> bool:
     """False only if certainly no row of the file makes the bound predicate TRUE."""
-    return file.record_count > 0 and _outcomes(predicate, file, spec, schema).true
+    return file.record_count > 0 and _outcomes(predicate, _domains(file, spec, schema)).true
 
 
 def must_match(
@@ -52,7 +53,7 @@ def must_match(
     """True only if certainly every row of the file makes the bound predicate TRUE."""
     if file.record_count == 0:
         return False
-    return _outcomes(predicate, file, spec, schema) == Outcomes(True, False, False)
+    return _outcomes(predicate, _domains(file, spec, schema)) == Outcomes(True, False, False)
 
 
 def narrowed(plan: Plan, predicate: Predicate) -> Plan:
@@ -67,22 +68,35 @@ def narrowed(plan: Plan, predicate: Predicate) -> Plan:
     return replace(plan, files=kept, pruned=pruned, deleted=deleted)
 
 
-def _outcomes(
-    predicate: Predicate, file: DataFile, spec: PartitionSpec | None, schema: Schema
-) -> Outcomes:
+def _domains(
+    file: DataFile, spec: PartitionSpec | None, schema: Schema
+) -> Callable[[Column], Domain]:
+    """What the file can hold of a column, told once: ranges ask for both of their ends."""
+    known: dict[tuple[str, ...], Domain] = {}
+
+    def domain(column: Column) -> Domain:
+        found = known.get(column.path)
+        if found is None:
+            found = known[column.path] = domain_of(column, file, spec, schema)
+        return found
+
+    return domain
+
+
+def _outcomes(predicate: Predicate, domain: Callable[[Column], Domain]) -> Outcomes:
     match predicate:
         case Constant(value):
             return Outcomes(value is True, value is False, value is None)
         case Not(operand):
-            inner = _outcomes(operand, file, spec, schema)
+            inner = _outcomes(operand, domain)
             return Outcomes(inner.false, inner.true, inner.null)
         case And(operands):
-            return _all([_outcomes(p, file, spec, schema) for p in operands])
+            return _all([_outcomes(p, domain) for p in operands])
         case Or(operands):
-            every = _all([_swap(_outcomes(p, file, spec, schema)) for p in operands])
+            every = _all([_swap(_outcomes(p, domain)) for p in operands])
             return _swap(every)
         case _:
-            return _leaf(predicate, domain_of(predicate.column, file, spec, schema))
+            return _leaf(predicate, domain(predicate.column))
 
 
 def _swap(outcomes: Outcomes) -> Outcomes:
