@@ -3,7 +3,9 @@
 A file system that syncs one new file writes its whole journal: those that wait with it cost little.
 """
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -14,6 +16,8 @@ from lakebed.storage.output import taken
 from lakebed.storage.unfinished import Unfinished
 
 _OPEN_MOST = 64  # a process may have only so many files open
+_SLOW_S = 0.001  # a sync that takes longer is worth some threads
+_AT_ONCE = 16
 
 
 class Drafts(Protocol):
@@ -66,9 +70,14 @@ class LocalBundle:
             self._settle(self._waiting[-_OPEN_MOST:])
 
     def _settle(self, files: list[_Waiting]) -> None:
-        for each in files:
-            with failures("write", each.path):
-                each.file.settle(each.modified_ms)
+        """One after the other, or all at once where a disk is slow: they share its journal then."""
+        began = time.perf_counter()
+        for at, each in enumerate(files):
+            _settle_one(each)
+            rest = files[at + 1 :]
+            if len(rest) > 1 and time.perf_counter() - began > _SLOW_S * (at + 1):
+                _settle_at_once(rest)
+                return
 
     def _finish(self) -> None:
         self._settle(self._waiting)
@@ -105,6 +114,20 @@ class LocalBundle:
         finally:
             for each in self._waiting:
                 each.file.discard()
+
+
+def _settle_at_once(files: list[_Waiting]) -> None:
+    try:
+        with ThreadPoolExecutor(min(len(files), _AT_ONCE)) as pool:
+            list(pool.map(_settle_one, files))
+    except RuntimeError:  # no thread begins while the interpreter ends
+        for each in files:
+            _settle_one(each)
+
+
+def _settle_one(each: _Waiting) -> None:
+    with failures("write", each.path):
+        each.file.settle(each.modified_ms)
 
 
 def _sync(each: _Waiting) -> None:
