@@ -125,7 +125,8 @@ def _judge(results: Results) -> Iterator[Verdict]:
         most = _KINDS[case.removesuffix(_AFTER).removesuffix(_FEW)]
         for name, figures in systems.items():
             right = all(s.facts["right"] == 1 for s in figures.samples)
-            yield alike(case, f"{name}: exactly the files that can match", str(right), right)
+            what = "exactly the files" if name.startswith("lakebed") else "files"
+            yield alike(case, f"{name}: {what} that can match", str(right), right)
             if name.startswith("lakebed"):
                 each, server = (_middle(figures, fact) for fact in ("plan_ms", "server_ms"))
                 yield at_most(case, f"{name}: CPU of a plan <= {most} ms", each, most, " ms")
