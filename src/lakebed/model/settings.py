@@ -28,7 +28,8 @@ SETTINGS: tuple[Setting, ...] = (
         "publish.mode",
         "choice",
         "commit",
-        "publish before a write returns, by a thread of its process, or by `lakebed publish --follow`",
+        "publish before a write returns, by a thread of its process,"
+        " or by `lakebed publish --follow`",
         choices=("commit", "background", "service"),
         per_table=True,
     ),
