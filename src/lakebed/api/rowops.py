@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 
@@ -115,7 +115,7 @@ class RowChanger:
             version=staged.head.version,
             state=staged.state,
             visible=visible,
-            specs=self.specs(),
+            specs=cache(self.specs),  # with the files, where those are asked for first
             storage=parts.storage,
             policy=policy,
             positions=positions,

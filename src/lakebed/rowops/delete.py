@@ -64,8 +64,7 @@ def delete(target: Target, condition: Condition, bench: Workbench) -> RowChange:
 
 def is_whole(target: Target, bound: Predicate | None, live: LiveFile) -> bool:
     """Must every row of the file match?"""
-    spec = target.specs.get(live.file.spec_id)
-    return bound is None or must_match(bound, live.file, spec, target.schema)
+    return bound is None or must_match(bound, live.file, target.spec_of(live), target.schema)
 
 
 def _found(

@@ -57,10 +57,9 @@ class KeyValues:
         return In(self.column, tuple(self.values)) if every else self.predicate
 
     def may_be_in(self, target: Target, live: LiveFile) -> bool:
-        spec = target.specs.get(live.file.spec_id)
         if not target.may_hold(self.predicate, live):
             return False
-        known = domain_of(self.column, live.file, spec, target.schema)
+        known = domain_of(self.column, live.file, target.spec_of(live), target.schema)
         if not self.are_all or known.low is None or known.high is None:
             return True
         at = bisect_left(self.values, known.low)

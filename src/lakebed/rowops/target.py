@@ -29,7 +29,7 @@ class Target:
     state: TableState
     # At least the files in which the bound predicate can hold; all of them when it is None.
     visible: Callable[[Predicate | None], list[LiveFile]]
-    specs: Mapping[int, PartitionSpec]
+    specs: Callable[[], Mapping[int, PartitionSpec]]  # every one of the table, asked for last
     storage: Storage
     policy: Policy
     positions: Callable[[Sequence[LiveFile]], Mapping[FileId, Positions]]  # the rows that are gone
@@ -58,7 +58,10 @@ class Target:
         return found
 
     def may_hold(self, predicate: Predicate, live: LiveFile) -> bool:
-        return might_match(predicate, live.file, self.specs.get(live.file.spec_id), self.schema)
+        return might_match(predicate, live.file, self.spec_of(live), self.schema)
+
+    def spec_of(self, live: LiveFile) -> PartitionSpec | None:
+        return self.specs().get(live.file.spec_id)
 
     def plan(
         self,
