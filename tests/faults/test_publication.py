@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,25 +37,17 @@ def lake(place: Place) -> Iterator[lakebed.Lake]:
 
 @contextmanager
 def disk_full(part: str) -> Iterator[list[str]]:
-    """No room for published files whose path has `part`; the attempts made meanwhile."""
+    """No room for log and metadata files whose path has `part`; the attempts made meanwhile."""
     attempts: list[str] = []
-    put, draft = LocalStorage.put_if_absent, LocalStorage.draft
-
-    def need_room(path: str) -> None:
-        if part in path and not path.endswith(MARKER):
-            attempts.append(path)
-            raise StorageFull("no room", hint="free some space")
-
-    def put_if_absent(self: LocalStorage, path: str, data: bytes, **more: Any) -> bool:
-        need_room(path)
-        return put(self, path, data, **more)
+    draft = LocalStorage.draft
 
     def begin(self: LocalStorage, path: str) -> Unfinished | None:
-        need_room(path)
+        if part in path and not path.endswith((MARKER, ".parquet")):
+            attempts.append(path)
+            raise StorageFull("no room", hint="free some space")
         return draft(self, path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalStorage, "put_if_absent", put_if_absent)
         patch.setattr(LocalStorage, "draft", begin)
         yield attempts
 

@@ -101,10 +101,11 @@ def test_functions_run_in_the_interpreter_of_the_driver(spark: SparkSession) -> 
 @pytest.mark.slow
 def test_a_fresh_session_says_nothing_and_leaves_mistakes_to_their_exceptions() -> None:
     program = (
+        "from pyspark.errors import AnalysisException\n"
         "from lakebed.engines.spark.session import SessionOptions, start_session\n"
         "session = start_session(SessionOptions(master='local[1]', connectors=False))\n"
         "try: session.range(3).selectExpr('nothing + 1')\n"
-        "except Exception as error: print(error.getCondition())\n"
+        "except AnalysisException as error: print(error.getCondition())\n"
         "print(session.range(3).count()); session.stop()"
     )
     answer = subprocess.run(

@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,30 +46,34 @@ class LocalStorage:
             return _open(self._target(path))
 
     def open_output(self, path: str) -> Output:
-        target = self._target(path)
-        with failures("write", path):
-            if os.path.lexists(target):
-                raise taken(path)
-            return WholeOutput(path, self._unfinished(target))
+        draft = self.draft(path)
+        if draft is None:
+            raise taken(path)
+        return WholeOutput(path, draft)
 
     def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool:
-        target = self._target(path)
+        draft = self.draft(path)
         with failures("write", path):
-            if os.path.lexists(target):
-                sync_folder(os.path.dirname(target))
+            if draft is None:
+                sync_folder(os.path.dirname(self._target(path)))
                 return False
-            with self._unfinished(target) as new:
+            with draft as new:
                 new.write(data)
                 return new.finish(modified_ms=modified_ms)
 
     def replace(self, path: str, data: bytes) -> None:
-        target = self._target(path)
-        with failures("write", path), self._unfinished(target) as new:
+        with self.draft_over(path) as new, failures("write", path):
             new.write(data)
             new.replace()
 
-    def bundle(self, named: Callable[[str], None]) -> LocalBundle:
-        return LocalBundle(self, named)
+    @contextmanager
+    def bundle(self, named: Callable[[str], None]) -> Iterator[LocalBundle]:
+        files = LocalBundle(self, named)
+        try:
+            yield files
+            files.finish()
+        finally:
+            files.discard()
 
     def draft(self, path: str) -> Unfinished | None:
         """A file on its way to a path, if nothing stands there."""

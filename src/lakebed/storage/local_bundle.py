@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
+from lakebed.storage.base import Bundle
 from lakebed.storage.failures import failures
 from lakebed.storage.folders import sync_folder
 from lakebed.storage.output import taken
@@ -20,13 +20,11 @@ _SLOW_S = 0.001  # a sync that takes longer is worth some threads
 _AT_ONCE = 16
 
 
-class Drafts(Protocol):
-    """Where the files are begun."""
+class Drafts(Bundle, Protocol):
+    """Where the files are begun, or are put where one stands already."""
 
-    def location(self, path: str) -> str: ...
-    def get(self, path: str) -> bytes: ...
-    def put_if_absent(self, path: str, data: bytes, *, modified_ms: int | None = None) -> bool: ...
     def draft(self, path: str) -> Unfinished | None: ...
+
     def draft_over(self, path: str) -> Unfinished: ...
 
 
@@ -39,7 +37,7 @@ class _Waiting:
 
 
 class LocalBundle:
-    """Of a block that fails nothing is seen, unless it fails while files get their names."""
+    """Until it is finished nothing is seen; what has no name by then is discarded."""
 
     def __init__(self, drafts: Drafts, named: Callable[[str], None]) -> None:
         self._drafts = drafts
@@ -79,7 +77,7 @@ class LocalBundle:
                 _settle_at_once(rest)
                 return
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         self._settle(self._waiting)
         before: _Waiting | None = None
         for each in self._waiting:
@@ -98,22 +96,10 @@ class LocalBundle:
                 raise taken(each.path)
         self._named(each.path)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        finally:
-            for each in self._waiting:
-                each.file.discard()
+    def discard(self) -> None:
+        """What got its name stays."""
+        for each in self._waiting:
+            each.file.discard()
 
 
 def _settle_at_once(files: list[_Waiting]) -> None:

@@ -7,11 +7,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,32 +23,7 @@ from lakebed.model.errors import (
     StorageFull,
     StorageReadOnly,
 )
-from lakebed.storage import local_bundle
 from lakebed.storage.local import LocalStorage
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "warehouse"
-
-
-@pytest.fixture
-def storage(root: Path) -> LocalStorage:
-    return LocalStorage(root)
-
-
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Inodes in the order they are synced."""
-    inodes: list[int] = []
-    fsync = os.fsync
-
-    def counted(handle: int) -> None:
-        inodes.append(os.fstat(handle).st_ino)
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", counted)
-    return inodes
 
 
 def files(root: Path) -> list[str]:
@@ -96,98 +69,6 @@ def test_a_write_into_a_known_folder_syncs_only_the_file_and_its_folder(
     write(storage, "ns/t/two", b"2")
 
     assert synced == [(root / "ns/t/two").stat().st_ino, (root / "ns/t").stat().st_ino]
-
-
-def test_a_bundle_syncs_its_files_at_once_then_each_folder_it_leaves(
-    storage: LocalStorage, root: Path, synced: list[int]
-) -> None:
-    for path in ("t/first", "u/first"):
-        put(storage, path, b"")
-    synced.clear()
-
-    with storage.bundle(lambda _: None) as bundle:
-        for path in ("t/a", "u/b", "u/c"):
-            assert bundle.put_if_absent(path, b"1") is True
-        bundle.replace("u/first", b"2")
-        seen = [path for path in files(root) if ".tmp-" not in path]
-        assert (synced, seen) == ([], ["t/first", "u/first"])
-
-    files_, folders = ("t/a", "u/b", "u/c", "u/first"), ("t", "u")
-    assert sorted(synced[:4]) == sorted((root / path).stat().st_ino for path in files_)
-    assert synced[4:] == [(root / path).stat().st_ino for path in folders]
-    assert files(root) == ["t/a", "t/first", "u/b", "u/c", "u/first"]
-
-
-def test_a_slow_disk_is_waited_for_once_by_the_files_of_a_bundle(
-    storage: LocalStorage, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fsync, together = os.fsync, Barrier(3, timeout=60)
-    synced: list[int] = []
-
-    def slow(handle: int) -> None:
-        if synced:  # the others can only go on when all of them are here
-            together.wait()
-        else:
-            time.sleep(0.01)
-        synced.append(handle)
-        fsync(handle)
-
-    bundle = storage.bundle(lambda _: None)
-    for path in ("a", "b", "c", "d"):
-        bundle.put_if_absent(path, path.encode())
-    monkeypatch.setattr(os, "fsync", slow)
-    with bundle:
-        monkeypatch.setattr(local_bundle, "sync_folder", lambda _: None)
-
-    assert len(synced) == 4
-    assert [storage.get(path) for path in "abcd"] == [b"a", b"b", b"c", b"d"]
-
-
-def test_a_bundle_of_many_files_has_only_some_of_them_open(
-    storage: LocalStorage, root: Path, synced: list[int]
-) -> None:
-    names = [f"t/{n:04}" for n in range(300)]
-
-    with storage.bundle(lambda _: None) as bundle:
-        before = len(list(Path("/proc/self/fd").iterdir()))
-        for name in names:
-            bundle.put_if_absent(name, name.encode())
-        assert len(list(Path("/proc/self/fd").iterdir())) - before < 100
-
-    assert files(root) == names
-    assert len(set(synced)) == 3 + len(names), "each file once, and the folders"
-
-
-def test_a_name_that_another_takes_meanwhile_ends_a_bundle(
-    storage: LocalStorage, root: Path
-) -> None:
-    bundle = storage.bundle(lambda _: None)
-    for path in ("t/a", "t/b", "t/c"):
-        bundle.put_if_absent(path, b"ours")
-    put(storage, "t/b", b"theirs")
-
-    with pytest.raises(StorageError, match="t/b"), bundle:
-        pass
-
-    assert files(root) == ["t/a", "t/b"]
-    assert storage.get("t/b") == b"theirs"
-
-
-def test_a_disk_that_fills_up_while_a_bundle_syncs_shows_none_of_it(
-    storage: LocalStorage, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(handle: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    bundle = storage.bundle(lambda _: None)
-    bundle.put_if_absent("a", b"1")
-    bundle.put_if_absent("b", b"2")
-    monkeypatch.setattr(os, "fsync", full)
-
-    with pytest.raises(StorageFull), bundle:
-        pass
-
-    assert files(root) == []
 
 
 def test_the_modification_time_is_set_before_the_file_is_synced(
